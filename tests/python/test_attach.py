@@ -133,6 +133,19 @@ async def test_our_resources_are_there(kind: Kind, mode: str) -> None:
         assert completed.completion.values == ["7"]
 
 
+async def test_the_client_of_fastmcp(kind: Kind, mode: str) -> None:
+    """It takes any server in memory, and chooses the era itself."""
+    from fastmcp import Client as TheirClient
+
+    app, _ = attached(kind)
+    async with TheirClient(app) as client:
+        listed = {str(resource.uri) for resource in await client.list_resources()}
+        assert {"shop://static", "own://note"} <= listed
+        for uri, text in [("shop://static", "ours"), ("own://note", "their note")]:
+            (content,) = await client.read_resource(uri)
+            assert getattr(content, "text", None) == text
+
+
 async def test_errors_say_whose_they_are(kind: Kind, mode: str) -> None:
     app, _ = attached(kind)
     plain = made(kind)

@@ -8,7 +8,7 @@ use super::connection::TheirAnswer;
 use super::{EmbeddedServer, Params};
 use crate::catalog::CatalogRoute;
 use crate::connection::{Answer, Completion, Contents, Event, Item, ListPage, RawResult, ReadResult};
-use crate::error::ReadError;
+use crate::error::{ReadError, Shown};
 use crate::jsonrpc::{Json, JsonMembers, object};
 use crate::limits::Limits;
 use crate::resource::{CacheHint, CacheScope};
@@ -151,7 +151,7 @@ fn page(members: &JsonMembers<'_>, server: &EmbeddedServer) -> Option<ListPage> 
         let is_ours =
             normal.is_ok_and(|normal| !matches!(engine.catalog().route(&normal), CatalogRoute::Fallback(_)));
         if is_ours {
-            server.warn(format!("{given} is a resource of both servers; this one serves it"));
+            server.warn(format!("{} is a resource of both servers; this one serves it", Shown(&given)));
         } else {
             items.push(Item::Foreign { uri: given.into_owned(), json: item.raw().to_owned() });
         }

@@ -484,7 +484,7 @@ impl EmbeddedConnection {
                 Ok(Ok(result)) => {
                     merge::result(&self.server, &self.sender, call.method, call.theirs.as_deref(), result)
                 }
-                Ok(Err(_)) if call.theirs.is_some() || call.raises => EmbeddedStep::Theirs,
+                Ok(Err(_)) if call.yields() => EmbeddedStep::Theirs,
                 Ok(Err(error)) => error_step(error),
             };
             call.push(step);
@@ -517,6 +517,13 @@ impl EmbeddedCall {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
+    }
+
+    /// Whether the other server's answer is used if this engine answers with an error.
+    fn yields(&self) -> bool {
+        let is_subscription =
+            matches!(self.method, Some(ProtocolMethod::Subscribe | ProtocolMethod::Unsubscribe));
+        self.raises || (self.theirs.is_some() && !is_subscription)
     }
 
     /// Whether the answer of this engine is enough if the other server answers with an error.

@@ -4,6 +4,7 @@
 
 use super::EmbeddedServer;
 use super::connection::EmbeddedStep;
+use crate::error::Shown;
 use crate::jsonrpc::{Json, JsonMembers, ObjectWriter, object};
 use crate::principal::Principal;
 use crate::version::ProtocolMethod;
@@ -174,7 +175,8 @@ impl MergedList {
                 let Some(text) = self.name(*item) else { return true };
                 let is_ours = server.engine.catalog().template_by_text(&text).is_some();
                 if is_ours {
-                    server.warn(format!("{text} is a template of both servers; this one serves it"));
+                    server
+                        .warn(format!("{} is a template of both servers; this one serves it", Shown(&text)));
                 }
                 !is_ours && server.engine.sees_passing(viewer, &text)
             });

@@ -222,7 +222,7 @@ impl EmbeddedServer {
                 _ => Sorted::Ours,
             },
             // The other server may begin to watch what its clients subscribe to.
-            _ if params.text("uri").is_some_and(|uri| self.adopts(&uri)) => Sorted::Both,
+            _ if params.text("uri").is_some_and(|uri| self.adopts(&uri, principal)) => Sorted::Both,
             _ => Sorted::Ours,
         }
     }
@@ -282,12 +282,13 @@ impl EmbeddedServer {
         self.engine.catalog().prompt(name).is_some() && !self.state().yielded_prompts.contains(name)
     }
 
-    /// Whether the other server serves this URI.
-    fn adopts(&self, given: &str) -> bool {
+    /// Whether the other server serves this URI, and `principal` may see it.
+    fn adopts(&self, given: &str, principal: &Principal) -> bool {
         let normal = uri::normalize(given, self.engine.limits().uri);
+        let is_theirs =
+            |normal: &str| matches!(self.engine.catalog().route(normal), CatalogRoute::Fallback(_));
         self.adopted.is_some()
-            && normal
-                .is_ok_and(|normal| matches!(self.engine.catalog().route(&normal), CatalogRoute::Fallback(_)))
+            && normal.is_ok_and(|normal| is_theirs(&normal) && self.engine.sees(principal, &normal))
     }
 
     fn state(&self) -> MutexGuard<'_, SharedState> {

@@ -209,6 +209,10 @@ fn errors_of_the_other_server_stay() {
     assert!(matches!(side.last(number), EmbeddedStep::Result(text) if text.contains(r#""name":"ask""#)));
     let number = side.start("resources/subscribe", r#"{"uri":"own://x"}"#, error(-32601));
     assert_eq!(side.last(number), EmbeddedStep::Result("{}".into()));
+    // A subscription that this engine refuses is none, whatever the other server says.
+    let theirs = Some(TheirAnswer::Result("{}"));
+    let number = side.start("resources/subscribe", r#"{"uri":""}"#, theirs);
+    assert!(matches!(side.last(number), EmbeddedStep::Error { .. }));
 }
 
 #[test]
@@ -302,6 +306,8 @@ fn hidden_resources_of_the_other_server_are_absent() {
     let policy = Policy::from_json(r#"{"deny":["own://secret/**"]}"#).unwrap();
     let server = EmbeddedServer::new(engine(Some(policy)), true, Now::default()).unwrap();
     let mut side = Side::session(&server);
+    let subscribed = sorted(&server, "resources/subscribe", r#"{"uri":"own://secret/1"}"#);
+    assert_eq!(subscribed, Sorted::Ours, "the other server does not hear of it");
     let hidden = side.request("resources/read", r#"{"uri":"own://secret/1"}"#);
     let number = side.start("resources/read", r#"{"uri":"own://gone/01"}"#, None);
     side.asked(number);
