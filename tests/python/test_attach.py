@@ -292,7 +292,7 @@ async def test_a_uri_that_both_have(kind: Kind, mode: str, caplog: pytest.LogCap
         assert content.text == "our note"
         listed = [str(resource.uri) for resource in (await seen.client.list_resources()).resources]
         assert listed.count("own://note") == 1
-    assert "own://note is a resource of both servers" in caplog.text
+    assert '"own://note" is a resource of both servers' in caplog.text
 
 
 async def test_a_middleware_of_the_app_that_raises(kind: Kind, mode: str) -> None:
