@@ -39,6 +39,9 @@ kind, way, port = sys.argv[1:]
 app, resources = attached(kind)
 if way == "asgi":
     served = resources.asgi()
+elif way == "stateless":
+    options = {{"stateless_http": True}}
+    served = app.streamable_http_app(**options) if kind == "mcp" else app.http_app(**options)
 elif way == "own":
     served = app.streamable_http_app() if kind == "mcp" else app.http_app()
 else:
@@ -140,6 +143,24 @@ async def test_on_pipes(kind: Kind, command: tuple[str, ...], mode: str) -> None
 async def test_over_http(kind: Kind, command: tuple[str, ...], mode: str) -> None:
     with serving(kind, *command) as url:
         await check(url, mode)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_without_sessions(kind: Kind, mode: str) -> None:
+    """A legacy request without a session reads and lists; it cannot subscribe, and the greeting does not say so."""
+    with serving(kind, sys.executable, "-c", HOSTS.format(here=str(HERE)), kind, "stateless") as url:
+        async with Client(url, mode=mode, cache=None) as client:
+            capabilities = client.server_capabilities.resources
+            assert capabilities is not None
+            assert bool(capabilities.subscribe) is (mode == MODERN)
+            listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
+            assert {"shop://static", "own://note"} <= listed
+            for uri, text in [("shop://row/7", '{"name":"tea"}'), ("own://note", "their note")]:
+                (content,) = (await client.read_resource(uri)).contents
+                assert isinstance(content, types.TextResourceContents)
+                assert content.text == text
+            with pytest.raises(MCPError, match="Method not found"):
+                await client.subscribe_resource("shop://row/7")
 
 
 TOKENS = """
