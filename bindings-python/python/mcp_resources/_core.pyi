@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 
 from typing_extensions import Buffer, disjoint_base
 
+from ._embedded import EmbeddedLoop, EmbeddedSession, Embedding, Sender
 from .functions import Mode, Slot
 from .guard import Decision
 from .log import Log, LogLevel
@@ -18,6 +19,9 @@ __all__ = [
     "Channel",
     "Context",
     "Edit",
+    "EmbeddedLoop",
+    "EmbeddedSession",
+    "Embedding",
     "Endpoint",
     "Exchange",
     "Function",
@@ -35,6 +39,7 @@ __all__ = [
     "Records",
     "Resource",
     "ResultCache",
+    "Sender",
     "Server",
     "Stream",
     "TemplateSet",
@@ -239,7 +244,6 @@ class TemplateSet:
 @final
 class Context:
     """The request that a handler answers. It can be used from any thread until the request is answered."""
-
     @property
     def uri(self) -> str | None:
         """The URI as the client wrote it; `None` if the request is not a read."""
@@ -318,7 +322,6 @@ class Context:
 @final
 class Function:
     """A function of the program, and how it is called."""
-
     def __new__(
         cls,
         name: str,
@@ -334,7 +337,6 @@ class Function:
 @final
 class Gather:
     """Collects the chunks of a generator."""
-
     def push(self, chunk: str | Buffer) -> bool: ...
 
 def closest(given: str, known: Sequence[str]) -> str | None:
@@ -352,7 +354,6 @@ def unexpected(what: str, given: str, known: Sequence[str]) -> str:
 @final
 class Records:
     """The audit records, for the thread that takes them."""
-
     def next(self) -> list[bytes] | None: ...
 
 @final

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from ._core import Channel, Endpoint, HttpServer, Wakeup
+from ._core import Channel, EmbeddedLoop, Endpoint, HttpServer, Wakeup
 
 
 class Driver:
@@ -20,7 +20,7 @@ class Driver:
         self.loop = loop
         self._context = contextvars.copy_context()
         """Of the start. A callback of the loop would otherwise keep the context of the request that it is made in."""
-        self.channel: Channel | Endpoint | None = None
+        self.channel: Channel | Endpoint | EmbeddedLoop | None = None
         """`None` after it was closed. The channel holds only a weak proxy of its driver, so that there is no cycle."""
         self.eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
         """Whether `start` runs a coroutine up to its first wait."""
@@ -44,7 +44,7 @@ class Driver:
         if isinstance(self.channel, Channel):
             self.loop.call_soon(self.channel.flush, context=self._context)
 
-    def attach(self, served: Channel | Endpoint | HttpServer) -> None:
+    def attach(self, served: Channel | Endpoint | EmbeddedLoop | HttpServer) -> None:
         """Lets other threads wake the loop."""
         watch(self.loop, served.wakeup)
 

@@ -58,6 +58,16 @@ class Life:
         finally:
             await self.leave()
 
+    def around(self, server: "ResourceServer", inner: Callable[[Any], Manager]) -> Callable[[Any], Manager]:
+        """A lifespan of another server, inside this one."""
+
+        @asynccontextmanager
+        async def both(other: Any) -> AsyncIterator[Any]:
+            async with self.entered(server), inner(other) as value:
+                yield value
+
+        return both
+
     async def enter(self, server: "ResourceServer") -> None:
         """Enters the lifespan, unless it is open already."""
         async with self._alone:

@@ -25,6 +25,7 @@ from .watches import Watches
 
 if TYPE_CHECKING:
     from .asgi import AsgiApp
+    from .attach import Attachment
     from .auth import Auth
     from .options import Tls
     from .tools import PromptHandler
@@ -179,6 +180,7 @@ class ResourceServer:
         watch(self._core)
         self._watches = Watches(self._core)
         self._life = None if lifespan is None else Life(lifespan, self._core.set_lifespan)
+        self._attached: Attachment | None = None
         self._readers: dict[tuple[Callable[..., object], bool, bool], Reader] = {}
         self._redacts = options.get("redact") is not None
         self._warned: set[str] = set()
@@ -312,6 +314,28 @@ class ResourceServer:
         if not isinstance(provider, Provider):
             raise TypeError(_no_provider("unmount", provider))
         return self._core.unmount(provider)
+
+    def attach(self, app: Any, *, adopt: bool = True) -> "ResourceServer":
+        """Serves these resources inside a server of the official SDK (`mcp`) or FastMCP. Returns this server.
+
+        The other server keeps everything that it has: tools, prompts, middleware, lifespan and auth. It runs as before;
+        `run` and `asgi` of this server run it too. Resources are registered here before or after, also while it runs.
+
+        Args:
+            app: an `MCPServer` or low-level `Server` of mcp 2.3 and newer, or a `FastMCP` of 4.1 and newer.
+            adopt: whether clients also see the resources of `app`. Default `True`. This server serves a URI that both
+                have.
+
+        Raises:
+            TypeError: `app` is a class, a client, or no server.
+            ValueError: both servers have a tool of the same name.
+            RegistrationError: this server is attached already.
+            RuntimeError: `app` has an attached server already, runs already, or is of a version that is not supported.
+        """
+        from .attach import Attachment
+
+        self._attached = Attachment(self, app, adopt)
+        return self
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -578,6 +602,8 @@ class ResourceServer:
     ) -> None:
         """Serves until SIGTERM, SIGINT or, on stdio, the end of input. Blocks; starts its own event loop.
 
+        After `attach` it runs the other server by its own means, with the options of that server.
+
         Args:
             transport: `stdio` for standard input and output, `http` for Streamable HTTP.
             host: the address to listen at. Default `127.0.0.1`: only this machine can connect.
@@ -592,19 +618,21 @@ class ResourceServer:
             OSError: the server cannot listen at the address.
             RegistrationError: the value of an option is not allowed.
         """
+        if transport not in ("stdio", "http"):
+            raise ValueError(f"transport is {transport!r}, expected 'stdio' or 'http'")
+        if self._attached is not None:
+            return self._attached.run(transport, options)
         if transport == "stdio":
             from .stdio import serve
 
             if options:
                 raise TypeError(_not_on_stdio(options))
             work: Callable[..., Any] = functools.partial(serve, self._core)
-        elif transport == "http":
+        else:
             from .http import announce
             from .http import serve as serve_http
 
             work = functools.partial(serve_http, self._core, started=announce, **options)
-        else:
-            raise ValueError(f"transport is {transport!r}, expected 'stdio' or 'http'")
         if _is_in_loop():
             call = "serve_stdio()" if transport == "stdio" else "serve_http(…)"
             raise RuntimeError(f"run() starts an event loop, and there is one already; write `await server.{call}`")
@@ -666,6 +694,8 @@ class ResourceServer:
     def asgi(self, *, auth: "Auth | None" = None, **options: Unpack[HttpOptions]) -> "AsgiApp":
         """Returns an ASGI application of this server, for uvicorn and the like, or to mount in Starlette or FastAPI.
 
+        After `attach` it is the application of the other server, made with the options of that server.
+
         Args:
             auth: how bearer tokens are verified. Default: no token is required.
             options: see `HttpOptions`. `path` is relative to the path where the application is mounted.
@@ -673,6 +703,10 @@ class ResourceServer:
         Raises:
             RegistrationError: the value of an option is not allowed.
         """
+        if self._attached is not None:
+            given: dict[str, Any] = {**options}
+            app: AsgiApp = self._attached.asgi(given if auth is None else {**given, "auth": auth})
+            return app
         from .asgi import App
 
         for name in ("host", "port", "tls"):

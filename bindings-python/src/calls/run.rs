@@ -11,8 +11,8 @@ use crate::calls::request::value;
 use crate::calls::waker::delivering;
 use crate::values::contents::{Gather, HandlerResult};
 use crate::values::error;
-use mcp_resources_engine::connection::{Answer, Events, RequestToken};
-use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::connection::{Answer, Events, ListPage, RequestToken};
+use mcp_resources_engine::error::{ErrorPurpose, ReadError};
 use mcp_resources_runtime::transport::pump::PendingReply;
 use mcp_resources_runtime::transport::{Work, WorkRequest};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
@@ -79,8 +79,12 @@ fn one(py: Python<'_>, client: &Client, work: &Work<'_>) -> PyResult<Events<'sta
 fn ask(py: Python<'_>, client: &Client, request: &WorkRequest<'_>) -> PyResult<Events<'static>> {
     let functions = client.runtime().state.functions(request.handler);
     let Some(function) = functions.as_deref().and_then(|functions| functions.called(&request.params)) else {
-        // What was to be called has been removed in the meantime.
-        return Ok(client.peer().respond(request.token, Answer::Failed(ReadError::NotFound)).events);
+        // What was to be called has been removed in the meantime, or belongs to a server that is not there.
+        let nothing = match request.params.purpose() {
+            ErrorPurpose::List => Answer::Listed(ListPage::default()),
+            _ => Answer::Failed(ReadError::NotFound),
+        };
+        return Ok(client.peer().respond(request.token, nothing).events);
     };
     Call { client, context: client.context(py)?, request, function }.run(py)
 }

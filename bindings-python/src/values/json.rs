@@ -4,6 +4,7 @@ use crate::values::error::Import;
 use pyo3::prelude::*;
 
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
+static DUMPS: Import = Import::new("json", "dumps");
 /// The function `json.loads`.
 pub(crate) static LOADS: Import = Import::new("json", "loads");
 
@@ -11,6 +12,11 @@ pub(crate) static LOADS: Import = Import::new("json", "loads");
 pub(crate) fn to_json(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
     let py = value.py();
     TO_JSON.get(py)?.call1((value, py.None(), name))?.extract()
+}
+
+/// JSON text of a value that was JSON before.
+pub(crate) fn dumps(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    DUMPS.get(value.py())?.call1((value,))?.extract()
 }
 
 /// The value of a JSON text.

@@ -50,6 +50,7 @@
 pub mod catalog;
 pub mod client;
 pub mod connection;
+pub mod embedded;
 pub mod engine;
 pub mod guard;
 pub mod http;

@@ -478,6 +478,9 @@ impl ListKinds {
     /// Prompts: `notifications/prompts/list_changed`.
     pub const PROMPTS: Self = Self(4);
 
+    /// All lists of the protocol.
+    pub(crate) const ALL: Self = Self(7);
+
     /// Each list as a set of its own.
     pub(crate) const EACH: [Self; 3] = [Self::RESOURCES, Self::TOOLS, Self::PROMPTS];
 
@@ -500,6 +503,11 @@ impl ListKinds {
     /// Whether all of `other` is in this set.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// The list whose notification has this method.
+    pub(crate) fn from_method(method: &str) -> Option<Self> {
+        Self::EACH.into_iter().find(|list| list.method() == method)
     }
 
     /// The method of the notification for a set of one list.

@@ -13,7 +13,7 @@ use super::read::{ReadTask, ServedBy};
 use super::reply::{Reply, ReplyContext, WrittenReply};
 use super::request::Request;
 use super::response::{self, ResponseWriter};
-use super::{Connection, Events, RequestOutcome};
+use super::{Connection, ConnectionKind, Events, RequestOutcome};
 use crate::base64;
 use crate::engine::{Engine, Finished, FlightOutcome, ReadFlight, ReadLeader};
 use crate::error::ReadError;
@@ -62,7 +62,10 @@ impl Connection {
         served: &ServedBy,
         epoch: u64,
     ) -> Sharing {
-        let Some(cache) = self.engine.cache().filter(|_| !self.is_inner) else { return Sharing::None };
+        // Another server answers each of its clients on its own terms.
+        let is_theirs = self.kind == ConnectionKind::Embedded && matches!(served, ServedBy::Fallback);
+        let cache = self.engine.cache().filter(|_| !self.is_inner && !is_theirs);
+        let Some(cache) = cache else { return Sharing::None };
         let is_open = served.cache().ttl_ms > 0;
         let key = self.engine.key_of(normal);
         match cache.begin(&key, &request.principal.authority(), is_open, self.id, &self.waker, epoch) {

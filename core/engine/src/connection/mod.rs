@@ -94,6 +94,8 @@ pub enum ConnectionKind {
     Stateless,
     /// A component inside another server: results without an envelope.
     Bare,
+    /// A client of another server, which passes its messages on: see [`embedded`](crate::embedded).
+    Embedded,
 }
 
 /// One message with its sender.
@@ -189,7 +191,7 @@ impl Connection {
     /// Handles one message. Appends immediate answers to `out`, each ended by a newline, and returns events for the
     /// runtime.
     pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> RequestOutcome<'m> {
-        if self.kind == ConnectionKind::Session {
+        if matches!(self.kind, ConnectionKind::Session | ConnectionKind::Embedded) {
             self.know(arrival.principal);
         }
         let outcome = self.dispatch(arrival, now, out);

@@ -2,13 +2,14 @@
 
 use super::answer::{Answer, Contents, ReadResult};
 use super::cached::Sharing;
+use super::call;
 use super::contents;
 use super::event::{Event, ReadRequest};
 use super::gather::ContentsGatherer;
 use super::inputs::{InputClient, Retry};
 use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
-use super::{Connection, OutcomeStatus, RequestOutcome};
+use super::{Connection, ConnectionKind, OutcomeStatus, RequestOutcome};
 use crate::catalog::{CatalogRoute, HandlerId, ItemSource, ResourceEntry, TemplateEntry};
 use crate::engine::ReadLeader;
 use crate::error::ReadError;
@@ -81,6 +82,8 @@ impl Connection {
         }
         let retry = match self.retry(request, READ, &normal) {
             Ok(retry) => retry,
+            // The state of a round that another server began: only that server can open it.
+            Err(_) if self.is_theirs(&normal) => Retry { retried: true, ..Retry::default() },
             Err(message) => return self.refuse(request, INVALID_PARAMS, &message, out),
         };
         let epoch = self.engine.cache().map_or(0, |cache| cache.epoch());
@@ -141,6 +144,12 @@ impl Connection {
         let caller = request.caller();
         let read = ReadRequest { token, handler, uri, params, inputs, state, caller };
         RequestOutcome::with_one(OutcomeStatus::Pending, Event::Read(read))
+    }
+
+    /// Whether another server, which this connection is inside, serves the URI.
+    fn is_theirs(&self, normal: &str) -> bool {
+        self.kind == ConnectionKind::Embedded
+            && matches!(self.engine.catalog().route(normal), CatalogRoute::Fallback(_))
     }
 
     /// Finds the target of a URI, and the required scopes that the principal lacks.
@@ -285,6 +294,10 @@ impl ReadTask {
                 context.input(&self.asker.ask(&request, READ, &context.normal_uri()), now, out)
             }
             Answer::Failed(error) => context.fail(error, out),
+            // Another server asks its client for input.
+            Answer::Raw(result) if matches!(self.served, ServedBy::Fallback) => {
+                call::write_raw(context, &result, out, |_| ())
+            }
             Answer::Completion(_)
             | Answer::Listed(_)
             | Answer::Tool(_)

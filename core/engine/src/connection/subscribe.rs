@@ -3,7 +3,7 @@
 
 use super::request::Request;
 use super::response;
-use super::{Connection, OutcomeStatus, RequestOutcome};
+use super::{Connection, ConnectionKind, OutcomeStatus, RequestOutcome};
 use crate::catalog::CatalogRoute;
 use crate::error::ReadError;
 use crate::guard::{RateClass, Verdict};
@@ -134,7 +134,12 @@ impl Connection {
 
     /// The part of the filter that is granted.
     fn honour<'m>(&self, requested: ListenParams<'m>, principal: &Principal) -> Honoured<'m> {
-        let lists = requested.lists.intersection(self.engine.announced_lists(principal));
+        // Inside another server, that server's tools and prompts change too.
+        let announced = match self.kind {
+            ConnectionKind::Embedded => ListKinds::ALL,
+            _ => self.engine.announced_lists(principal),
+        };
+        let lists = requested.lists.intersection(announced);
         let mut honoured = Honoured { lists, uris: Vec::new(), exhausted: false };
         if !self.engine.options().subscribe {
             return honoured;

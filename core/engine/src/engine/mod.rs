@@ -52,7 +52,7 @@ use principal_caches::PrincipalCaches;
 use server_info::ServerDescription;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use visibility::Reached;
 
@@ -79,6 +79,8 @@ pub struct Engine {
     metrics: OnceLock<EngineMetrics>,
     principal_caches: PrincipalCaches,
     interests: Interests,
+    /// Whether another server sends the results, under its own name.
+    is_embedded: AtomicBool,
 }
 
 impl Engine {
@@ -114,6 +116,7 @@ impl Engine {
             metrics: if options.metrics { EngineMetrics::default().into() } else { OnceLock::new() },
             principal_caches: PrincipalCaches::default(),
             interests: Interests::default(),
+            is_embedded: AtomicBool::new(false),
             description,
             options,
         }))
@@ -529,12 +532,26 @@ impl Engine {
 
     /// The member of `_meta` that names the server; empty if switched off.
     pub(crate) fn server_info_member(&self) -> &str {
-        if self.options.server_info_in_results { self.description.member() } else { "" }
+        if self.names_itself() { self.description.member() } else { "" }
     }
 
     /// The value of that member.
     pub(crate) fn server_info(&self) -> Option<&str> {
-        self.options.server_info_in_results.then(|| self.description.full())
+        self.names_itself().then(|| self.description.full())
+    }
+
+    /// From now on results do not name this server: another one sends them. `false` if that was so before.
+    pub(crate) fn embed(&self) -> bool {
+        !self.is_embedded.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether another server sends the results.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.is_embedded.load(Ordering::Relaxed)
+    }
+
+    fn names_itself(&self) -> bool {
+        self.options.server_info_in_results && !self.is_embedded()
     }
 
     pub(crate) fn server_info_for(&self, revision: Revision) -> &str {
@@ -594,6 +611,12 @@ impl Engine {
 
     pub(crate) fn let_go(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether a completer of this server has a suggestion for `principal`, whatever the fallback suggests.
+    pub(crate) fn completes_own(&self, principal: &Principal) -> bool {
+        let catalog = self.catalog();
+        self.options.completions.unwrap_or_else(|| self.has_own_completers(&catalog, principal))
     }
 
     fn completes(&self, catalog: &Catalog, principal: &Principal) -> bool {

@@ -106,6 +106,13 @@ impl Engine {
         self.guard.is_open() || parsed.is_some_and(reaches)
     }
 
+    /// Like [`Engine::sees_foreign`], for a template that is not kept: the answer is not remembered.
+    pub(crate) fn sees_passing(&self, principal: &Principal, text: &str) -> bool {
+        let reaches =
+            |parsed: UriTemplate| self.guard.reaches(&self.guard.view(principal), &parsed.outline(&|_| None));
+        self.guard.is_open() || UriTemplate::parse(text).is_ok_and(reaches)
+    }
+
     /// Whether `principal` may know about a tool.
     pub(crate) fn sees_tool(&self, principal: &Principal, entry: &ToolEntry) -> bool {
         self.guard.permits_tool(principal, &entry.tool.name)
@@ -175,13 +182,14 @@ impl Engine {
         catalog.has_completers()
             && (!self.restricts()
                 || catalog.fallback().is_some()
-                || catalog
-                    .templates()
-                    .iter()
-                    .any(|entry| entry.has_completers() && self.sees_template(principal, entry))
-                || catalog
-                    .prompts()
-                    .any(|entry| entry.has_completers() && self.sees_prompt(principal, entry)))
+                || self.has_own_completers(catalog, principal))
+    }
+
+    /// The same without the fallback.
+    pub(super) fn has_own_completers(&self, catalog: &Catalog, principal: &Principal) -> bool {
+        let is_seen = |entry: &Arc<TemplateEntry>| self.sees_template(principal, entry);
+        catalog.templates().iter().any(|entry| entry.has_completers() && is_seen(entry))
+            || catalog.prompts().any(|entry| entry.has_completers() && self.sees_prompt(principal, entry))
     }
 }
 

@@ -7,6 +7,7 @@ mod audit_file;
 mod clock;
 mod consumer_signal;
 pub(crate) mod document;
+mod embedded;
 mod event_handler;
 #[cfg(feature = "http")]
 pub mod http;
@@ -30,6 +31,7 @@ pub use audit::{AuditLog, AuditSink};
 pub use audit_events::AuditEvents;
 pub use audit_file::AuditFile;
 pub use clock::EngineClock;
+pub use embedded::EmbeddedClient;
 pub use event_handler::EventHandler;
 pub use peer::{Peer, PeerData};
 pub use pipe::{Flushed, Pipe};

@@ -1,6 +1,6 @@
 //! One client, as its handlers see it: the other end of a pipe, or one exchange over HTTP.
 
-use crate::transport::{EngineClock, EventHandler, Pipe, Work};
+use crate::transport::{EmbeddedClient, EngineClock, EventHandler, Pipe, Work};
 use mcp_resources_engine::connection::{
     Answer, AskError, AskId, Cancelled, EncodedReply, Events, Reply, RequestOutcome, RequestToken,
 };
@@ -28,6 +28,7 @@ pub type PeerData = Arc<dyn Any + Send + Sync>;
 enum ReplyPath {
     Pipe(Arc<Pipe>),
     Exchange(Exchange),
+    Embedded(Arc<EmbeddedClient>),
     /// The response is complete: none of its events needs an answer.
     Over(ConnectionId),
 }
@@ -49,6 +50,15 @@ impl Peer {
         Self { reply_path, clock, event_handler, peer_data: None }
     }
 
+    /// A client of another server, which this engine is part of.
+    pub fn embedded(
+        client: Arc<EmbeddedClient>,
+        clock: Arc<EngineClock>,
+        host: Arc<dyn EventHandler>,
+    ) -> Self {
+        Self { reply_path: ReplyPath::Embedded(client), clock, host, peer_data: None }
+    }
+
     /// Keeps `data` with the requests of this peer: it follows them to every thread, to the next source of a list, and
     /// into `redact`.
     #[must_use]
@@ -65,6 +75,7 @@ impl Peer {
     pub fn connection(&self) -> ConnectionId {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.id(),
+            ReplyPath::Embedded(client) => client.id(),
             ReplyPath::Exchange(exchange) => exchange.connection(),
             ReplyPath::Over(connection) => *connection,
         }
@@ -79,6 +90,7 @@ impl Peer {
     pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> RequestOutcome<'static> {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.respond(token, answer),
+            ReplyPath::Embedded(client) => client.respond(token, answer),
             ReplyPath::Exchange(exchange) => following(exchange.respond(token, answer, self.now())),
             ReplyPath::Over(_) => RequestOutcome::nothing(),
         }
@@ -88,6 +100,7 @@ impl Peer {
     pub fn detach(&self, token: RequestToken) -> Option<Reply> {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.detach(token),
+            ReplyPath::Embedded(client) => client.detach(token),
             ReplyPath::Exchange(exchange) => exchange.detach(token),
             ReplyPath::Over(_) => None,
         }
@@ -97,6 +110,7 @@ impl Peer {
     pub fn finish(&self, encoded: EncodedReply) -> RequestOutcome<'static> {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.finish(encoded),
+            ReplyPath::Embedded(client) => client.finish(encoded),
             ReplyPath::Exchange(exchange) => following(exchange.finish(encoded, self.now())),
             ReplyPath::Over(_) => RequestOutcome::nothing(),
         }
@@ -106,6 +120,7 @@ impl Peer {
     pub fn abandon(&self, token: RequestToken) {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.abandon(token),
+            ReplyPath::Embedded(client) => client.abandon(token),
             ReplyPath::Exchange(exchange) => exchange.abandon(token, self.now()),
             ReplyPath::Over(_) => {}
         }
@@ -115,6 +130,7 @@ impl Peer {
     pub fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.report(cancelled, message),
+            ReplyPath::Embedded(client) => client.report(token, cancelled, message),
             ReplyPath::Exchange(exchange) if !cancelled.get() => exchange.report(token, message),
             ReplyPath::Exchange(_) | ReplyPath::Over(_) => {}
         }
@@ -124,6 +140,7 @@ impl Peer {
     pub fn with_reply<R>(&self, token: RequestToken, work: impl FnOnce(&mut Reply) -> R) -> Option<R> {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.with_reply(token, work),
+            ReplyPath::Embedded(client) => client.with_reply(token, work),
             ReplyPath::Exchange(exchange) => exchange.with_reply(token, work),
             ReplyPath::Over(_) => None,
         }
@@ -151,7 +168,7 @@ impl Peer {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.ask(method, params),
             ReplyPath::Exchange(exchange) => exchange.ask(method, params, self.now()),
-            ReplyPath::Over(_) => Err(AskError::NotSupported),
+            ReplyPath::Embedded(_) | ReplyPath::Over(_) => Err(AskError::NotSupported),
         }
     }
 
@@ -159,7 +176,7 @@ impl Peer {
     pub fn http(&self) -> Option<&Exchange> {
         match &self.reply_path {
             ReplyPath::Exchange(exchange) => Some(exchange),
-            ReplyPath::Pipe(_) | ReplyPath::Over(_) => None,
+            ReplyPath::Pipe(_) | ReplyPath::Embedded(_) | ReplyPath::Over(_) => None,
         }
     }
 

@@ -1,0 +1,127 @@
+"""Mistakes with `attach`, each with its message, and what it leaves behind."""
+
+import asyncio
+import gc
+from typing import Any
+
+import pytest
+from attached_app import KINDS, Kind, attached, made, resources_of_ours
+from mcp import Client
+from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
+from mcp_resources import Client as OurClient
+from mcp_resources import Context, RegistrationError, ResourceServer, testing
+from mcp_resources.attach import _Session
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+
+
+def test_what_is_no_server() -> None:
+    resources = resources_of_ours()
+    with pytest.raises(TypeError, match="got the class Server; make a server of it first"):
+        resources.attach(Server)
+    with pytest.raises(TypeError, match="attach takes a server of mcp or fastmcp, got Client"):
+        resources.attach(Client(Server("other")))
+    with pytest.raises(TypeError, match="got the class Client"):
+        resources.attach(OurClient)
+    with pytest.raises(TypeError, match="attach takes a server of mcp or fastmcp"):
+        resources.attach(ResourceServer("other"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_twice(kind: Kind) -> None:
+    app, resources = attached(kind)
+    with pytest.raises(RuntimeError, match="attached to this server already; register everything on that one"):
+        resources_of_ours().attach(app)
+    with pytest.raises(RegistrationError, match="make another one"):
+        resources.attach(made(kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_after_serving_began(kind: Kind) -> None:
+    app = made(kind)
+    web = app.streamable_http_app() if kind == "mcp" else app.http_app()
+    async with web.router.lifespan_context(web):
+        if kind == "mcp":
+            with pytest.raises(RuntimeError, match="is serving already; attach before it is run"):
+                resources_of_ours().attach(app)
+
+
+def test_an_sdk_that_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence has the name, the version, and the remedy."""
+    monkeypatch.delattr(ServerSession, "_notify")
+    with pytest.raises(
+        RuntimeError, match=r"ServerSession\._notify, which .*mcp 2\.\d.* does not have; install mcp>=2"
+    ):
+        resources_of_ours().attach(Server("other"))
+
+
+def test_an_sdk_without_middleware() -> None:
+    class Old:
+        request_handlers = None
+
+    with pytest.raises(RuntimeError, match=r"attach needs a list of middleware, .*install mcp>=2\.3"):
+        resources_of_ours().attach(Old())
+
+
+async def test_a_low_level_server() -> None:
+    resources = resources_of_ours()
+    low: Server[Any] = Server("shop")
+    assert resources.attach(low) is resources
+    async with Client(low, cache=None) as client:
+        listed = [str(resource.uri) for resource in (await client.list_resources()).resources]
+        assert listed == ["shop://static", "shop://who"]
+    with pytest.raises(RuntimeError, match="which the program runs itself"):
+        resources.run()
+
+
+async def test_a_session_that_began_before(caplog: pytest.LogCaptureFixture) -> None:
+    app = made("mcp")
+    async with Client(app, mode="legacy", cache=None) as client:
+        resources_of_ours().attach(app)
+        listed = [str(resource.uri) for resource in (await client.list_resources()).resources]
+        assert "own://note" in listed
+        assert "shop://static" not in listed
+    assert "a session began before attach" in caplog.text
+
+
+async def test_the_attached_server_alone_has_its_own_resources() -> None:
+    """A test client of ours sees what is ours: the other server's resources need a request of its client."""
+    _, resources = attached("mcp")
+    async with testing.Client(resources) as client:
+        assert [resource["uri"] for resource in await client.list_resources()] == ["shop://static", "shop://who"]
+
+
+async def test_a_lifespan_of_ours() -> None:
+    entered: list[str] = []
+
+    async def lifespan(server: ResourceServer) -> Any:
+        entered.append("in")
+        yield "value"
+        entered.append("out")
+
+    app, resources = attached("mcp", lifespan=lifespan)
+
+    @resources.resource("shop://life")
+    def life(ctx: Context) -> str:
+        return str(ctx.lifespan)
+
+    async with Client(app, cache=None) as client:
+        (content,) = (await client.read_resource("shop://life")).contents
+        assert getattr(content, "text", None) == "value"
+    assert entered == ["in", "out"]
+
+
+async def test_a_thousand_sessions_leave_nothing() -> None:
+    app, resources = attached("mcp")
+    before = len(asyncio.all_tasks())
+    for _ in range(1_000):
+        async with Client(app, mode="legacy", cache=None) as client:
+            await client.subscribe_resource("shop://row/7")
+    await asyncio.sleep(0.05)
+    gc.collect()
+    assert not [found for found in gc.get_objects() if isinstance(found, _Session)]
+    assert len(asyncio.all_tasks()) == before
+    assert resources._attached is not None
+    (loop,) = resources._attached._loops
+    assert (loop.clients.busy, loop.clients.suspended) == (0, 0)
