@@ -38,6 +38,8 @@ mod client;
 mod handlers;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "junction")]
+mod junction;
 mod link;
 mod params;
 mod pipe;
@@ -61,6 +63,8 @@ pub use builder::Builder;
 pub use changes::ServerChanges;
 #[cfg(feature = "http")]
 pub use http::{HttpBuilder, HttpListener};
+#[cfg(feature = "junction")]
+pub use junction::{Junction, JunctionEnd, StreamPair};
 pub use request::{CallRequest, CompletionRequest, Context, ListRequest, NamedCall, ReadRequest};
 pub use shared::Diagnostic;
 #[cfg(feature = "tools")]
