@@ -60,7 +60,7 @@ pub use blocking::{Blocking, blocking};
 pub use builder::Builder;
 pub use changes::ServerChanges;
 #[cfg(feature = "http")]
-pub use http::{HttpBuilder, HttpListener};
+pub use http::{HttpBuilder, HttpListener, UnixHttpListener};
 pub use request::{CallRequest, CompletionRequest, Context, ListRequest, NamedCall, ReadRequest};
 pub use shared::Diagnostic;
 #[cfg(feature = "tools")]
