@@ -62,7 +62,7 @@ pub use blocking::{Blocking, blocking};
 pub use builder::Builder;
 pub use changes::ServerChanges;
 #[cfg(feature = "http")]
-pub use http::{HttpBuilder, HttpListener};
+pub use http::{HttpBuilder, HttpListener, UnixHttpListener};
 #[cfg(feature = "junction")]
 pub use junction::{Junction, JunctionEnd, StreamPair};
 pub use request::{CallRequest, CompletionRequest, Context, ListRequest, NamedCall, ReadRequest};
