@@ -80,7 +80,7 @@ pub(crate) fn options() -> Outcome {
 fn document(args: &Serve) -> Result<ServeDocument, String> {
     let read = match &args.config {
         Some(path) => ServeDocument::of_file(path),
-        None if args.provider.is_empty() && args.command.is_empty() => ServeDocument::of_words(&here()),
+        None if args.provider.is_empty() => ServeDocument::of_words(&here()),
         None => ServeDocument::of_words(&args.provider),
     };
     read.map_err(|reason| masked(&reason))
