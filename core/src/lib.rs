@@ -101,7 +101,7 @@ pub use mcp_resources_runtime::transport::http::JwtVerifier;
 #[cfg(feature = "tls")]
 pub use mcp_resources_runtime::transport::http::Tls;
 #[cfg(feature = "http")]
-pub use mcp_resources_runtime::transport::http::{StaticTokens, Verifier};
+pub use mcp_resources_runtime::transport::http::{ProxyIdentity, StaticTokens, Verifier};
 
 // For a program with an event loop of its own: everything that the signatures above name and that is not named above.
 pub use mcp_resources_engine as engine;

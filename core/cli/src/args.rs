@@ -31,6 +31,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(Serve),
+    Token(Token),
     Triggers(Triggers),
     Ls(Ls),
     Read(ReadArgs),
@@ -83,12 +84,8 @@ pub(crate) struct ServerArgs {
 #[command(after_help = "Providers:
   DIR, files:DIR, git:DIR, docs:DIR, skills:DIR   a directory; NAME=DIR names it
   rag:NAME=DIR  gdrive:FILE                       documents, found by questions
-  config:FILE,GLOB  env:NAME,NAME                 configuration, environment
-  db:NAME=URL,TABLE  api:FILE                     databases, HTTP APIs
-  metrics:  results:SCHEME  clock:                this machine, results, time
-
-Messages go to stderr. SIGHUP reads the file of --config again.
-
+  config:FILE,GLOB  env:NAME  db:NAME=URL,TABLE  api:FILE  metrics:  clock:
+SIGHUP reads the file of --config again.
 Example: mcp-resources serve files:app=src files:docs")]
 pub(crate) struct Serve {
     /// Sources to serve: KIND:ARGUMENT, or a directory
@@ -96,18 +93,78 @@ pub(crate) struct Serve {
     /// Serve the providers of a YAML or JSON file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "provider")]
     pub(crate) config: Option<PathBuf>,
-    /// Serve at http://127.0.0.1:PORT/mcp; 0: a free port
-    #[arg(long, value_name = "PORT", value_parser = port)]
-    pub(crate) http: Option<u16>,
+    /// Serve over HTTP: [HOST:]PORT, or unix:PATH
+    #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse)]
+    pub(crate) http: Option<HttpAddress>,
+    /// Serve other machines without asking who they are
+    #[arg(long, requires = "http")]
+    pub(crate) public: bool,
     /// Do not offer the resources as tools too
     #[arg(long)]
     pub(crate) no_tools: bool,
+    /// Check the file and serve nothing
+    #[arg(long, requires = "config")]
+    pub(crate) check: bool,
+    /// With --check: print what this person sees
+    #[arg(long = "as", value_name = "NAME", requires = "check")]
+    pub(crate) principal: Option<String>,
+    /// With --as: a scope or group of the person; may be repeated
+    #[arg(long, visible_alias = "group", value_name = "SCOPE", requires = "principal")]
+    pub(crate) scope: Vec<String>,
+    /// Serve beside this server, over stdio: it gets what is not ours
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName, conflicts_with = "http")]
+    pub(crate) command: Vec<String>,
     /// Not an option: explains where the command listens.
     #[arg(long, hide = true, value_parser = no_host)]
     host: Option<String>,
     /// Not an option: the port is the value of --http.
     #[arg(long, hide = true, value_parser = no_port)]
     port: Option<String>,
+}
+
+/// Make, list and revoke the bearer tokens of `serve`
+#[derive(Args, Debug)]
+#[command(after_help = "The file has the SHA-256 of each token; `auth: {tokens: FILE}` names it for serve.
+
+Example: mcp-resources token new alice --expires 90d --file tokens.yaml")]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    pub(crate) action: TokenAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenAction {
+    /// Print a new token, and add its SHA-256 to the file
+    #[command(after_help = "Example: mcp-resources token new alice --scope notes:read --file tokens.yaml")]
+    New {
+        /// The person or program that it represents
+        name: String,
+        /// A scope of the token; may be repeated
+        #[arg(long, value_name = "SCOPE")]
+        scope: Vec<String>,
+        /// How long it is good, such as 90d or 12h [default: for ever]
+        #[arg(long, value_name = "TIME")]
+        expires: Option<String>,
+        /// The file of the tokens
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// List names, scopes and expiry
+    #[command(after_help = "Example: mcp-resources token list --file tokens.yaml")]
+    List {
+        /// The file of the tokens
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Remove every token of a name
+    #[command(after_help = "Example: mcp-resources token revoke alice --file tokens.yaml")]
+    Revoke {
+        /// The name
+        name: String,
+        /// The file of the tokens
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
 }
 
 /// Print SQL that makes Postgres report changes; nothing is run
@@ -250,23 +307,37 @@ pub(crate) struct CompletionCandidates {
     pub(crate) words: Vec<String>,
 }
 
-/// The reason why the address cannot be chosen, and what to do instead.
-const LOOPBACK_ONLY: &str = "the command serves at 127.0.0.1 only; for other machines, put a proxy in front of it (list its \
-                             names in guard.http.hosts of the file), or serve the providers from a program of your own";
+/// The place where `serve` listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HttpAddress {
+    /// A host, 127.0.0.1 unless it is named, and a port. Port 0 is any free one.
+    Tcp { host: String, port: u16 },
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
 
-fn port(text: &str) -> Result<u16, String> {
-    let wrong = || "it must be a port from 0 to 65535, such as --http 8000; 0 is any free one".to_owned();
-    match text.rsplit_once(':') {
-        Some((_, port)) => Err(match port.parse::<u16>() {
-            Ok(port) => format!("give the port alone, as --http {port}: {LOOPBACK_ONLY}"),
-            Err(_) => wrong(),
-        }),
-        None => text.parse().map_err(|_| wrong()),
+impl HttpAddress {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            "it must be a port from 0 to 65535, such as 8000, a host before it, such as 0.0.0.0:8000, or unix:PATH; port 0 is \
+             any free one"
+                .to_owned()
+        };
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() { Err(wrong()) } else { Ok(Self::Unix(path.into())) };
+        }
+        let (host, port) = text.rsplit_once(':').unwrap_or(("127.0.0.1", text));
+        let port = port.parse().map_err(|_| wrong())?;
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        if host.is_empty() || host.contains([' ', '/', '[', ']']) {
+            return Err(wrong());
+        }
+        Ok(Self::Tcp { host: host.into(), port })
     }
 }
 
-fn no_host(_: &str) -> Result<String, String> {
-    Err(format!("there is no option --host: {LOOPBACK_ONLY}"))
+fn no_host(text: &str) -> Result<String, String> {
+    Err(format!("there is no option --host; write --http {text}:8000"))
 }
 
 fn no_port(text: &str) -> Result<String, String> {
@@ -367,20 +438,31 @@ mod tests {
             (&["ls", "--timeout", "0"], "seconds"),
             (&["ls", "--revision", "2025-06-19"], "2025-06-18"),
             (&["complete", "a"], "VARIABLE"),
-            (
-                &["serve", "--http", "0.0.0.0:8131"],
-                "give the port alone, as --http 8131: the command serves at 127.0.0.1 only",
-            ),
-            (&["serve", "--http", "[::]:1"], "give the port alone, as --http 1"),
             (&["serve", "--http", "65536"], "a port from 0 to 65535"),
             (&["serve", "--http", "a:b"], "a port from 0 to 65535"),
-            (&["serve", "--host", "0.0.0.0"], "there is no option --host"),
+            (&["serve", "--http", ":80"], "a host before it"),
+            (&["serve", "--http", "unix:"], "unix:PATH"),
+            (&["serve", "--host", "0.0.0.0"], "write --http 0.0.0.0:8000"),
             (&["serve", "--host=::", "--http", "1"], "there is no option --host"),
+            (&["serve", "--check"], "--config"),
+            (&["serve", "--config", "a.yaml", "--as", "bob"], "--check"),
+            (&["token", "new", "alice"], "--file"),
+            (&["token", "revok", "alice"], "'revoke'"),
             (&["serve", "--port", "8000"], "write --http 8000"),
         ] {
             let error = Cli::try_parse_from(["mcp-resources"].iter().chain(words)).unwrap_err();
             assert!(error.exit_code() == 2 && error.to_string().contains(right), "{error}");
         }
+    }
+
+    #[test]
+    fn addresses() {
+        let tcp = |host: &str, port| Ok(HttpAddress::Tcp { host: host.into(), port });
+        assert_eq!(HttpAddress::parse("8000"), tcp("127.0.0.1", 8000));
+        assert_eq!(HttpAddress::parse("0.0.0.0:80"), tcp("0.0.0.0", 80));
+        assert_eq!(HttpAddress::parse("[::]:80"), tcp("::", 80));
+        assert_eq!(HttpAddress::parse("localhost:0"), tcp("localhost", 0));
+        assert_eq!(HttpAddress::parse("unix:/run/x.sock"), Ok(HttpAddress::Unix("/run/x.sock".into())));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-runtime)
 //!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
 //!                ├─▶ serve: providers (mcp-resources-providers) behind a server (mcp-resources-runtime)
-//!                └─▶ install, completions: no server
+//!                └─▶ token, install, completions: no server
 //! ```
 //!
 //! Law: stdout has only data. Texts of a server reach a terminal only through `output::plain` or `output::lines`.
@@ -24,8 +24,11 @@ mod lint;
 mod ls;
 mod output;
 mod read;
+mod replaced;
 mod select;
 mod serve;
+mod token;
+mod tokens;
 mod watch;
 
 use args::{Cli, Command};
@@ -56,6 +59,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let outcome = match cli.command {
         Command::Serve(serve) => serve::run(&serve),
+        Command::Token(token) => token::run(&token),
         Command::Triggers(triggers) => serve::triggers(&triggers),
         Command::Ls(ls) => connect::with(ls.server.clone(), async |client| ls::run(&ls, client).await),
         Command::Read(read) => {

@@ -2,6 +2,7 @@
 //!
 //! Law: every file gives either a document, or an error of one sentence that names the key.
 
+use super::auth::{AuthSection, TlsSection};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::http::Rules;
 use mcp_resources_engine::limits::Limits;
@@ -12,8 +13,8 @@ use mcp_resources_runtime::transport::{document_value, read_policy};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-const KEYS: [&str; 8] =
-    ["name", "version", "title", "description", "instructions", "tools", "providers", "guard"];
+const KEYS: [&str; 10] =
+    ["name", "version", "title", "description", "instructions", "tools", "providers", "guard", "auth", "tls"];
 /// The keys of `guard`: those of a policy, and behind them three more.
 const GUARD_KEYS: [&str; 13] = [
     "allow",
@@ -38,6 +39,8 @@ pub struct ServeDocument {
     /// The providers by their kinds, in the order of their first entries.
     pub(super) providers: Vec<DeclaredSources>,
     pub(super) guard: GuardSection,
+    pub(super) auth: Option<AuthSection>,
+    pub(super) tls: Option<TlsSection>,
     /// The path of the file.
     file: Option<PathBuf>,
     /// The kinds of all entries, in their order in the file.
@@ -154,6 +157,8 @@ impl ServeDocument {
         if let Some(guard) = members.get("guard") {
             document.guard = GuardSection::parse(guard)?;
         }
+        document.auth = members.get("auth").map(AuthSection::parse).transpose()?;
+        document.tls = members.get("tls").map(TlsSection::parse).transpose()?;
         Ok(document)
     }
 
@@ -167,6 +172,8 @@ impl ServeDocument {
             about: ServerSection { name, tools: true, ..ServerSection::default() },
             providers: Vec::new(),
             guard: GuardSection::default(),
+            auth: None,
+            tls: None,
             file: None,
             order: Vec::new(),
         }
@@ -229,19 +236,14 @@ impl GuardSection {
 /// are looked at.
 fn no_option_of_http(http: &Value) -> Option<&'static str> {
     const REASONS: [(&str, &str); 4] = [
-        (
-            "auth",
-            "auth needs a verifier of tokens, which `serve` does not have; leave it out, or write a server of your own",
-        ),
+        ("auth", "there is no option \"auth\" here; write auth beside guard, as auth: {tokens: FILE}"),
         (
             "host",
-            "there is no option \"host\": `serve` listens at 127.0.0.1 only; \"hosts\" are the Host headers that it accepts",
+            "there is no option \"host\"; give it with the command, as --http HOST:PORT; \"hosts\" are the Host headers that it \
+             accepts",
         ),
         ("port", "there is no option \"port\"; give it with the command, as --http PORT"),
-        (
-            "tls",
-            "there is no option \"tls\": `serve` speaks plain HTTP at 127.0.0.1; put a proxy in front of it",
-        ),
+        ("tls", "there is no option \"tls\" here; write tls beside guard, as tls: {cert: FILE, key: FILE}"),
     ];
     let members = http.as_object()?;
     REASONS
@@ -281,7 +283,7 @@ fn entry_of(entry: &Value) -> Result<(&str, &Value), String> {
 }
 
 /// A value of a file as the value of an option.
-fn options_of(value: &Value) -> OptionValue {
+pub(super) fn options_of(value: &Value) -> OptionValue {
     match value {
         Value::Null => OptionValue::None,
         Value::Bool(truth) => OptionValue::Bool(*truth),
@@ -368,16 +370,10 @@ mod tests {
         assert!(http(json!({"metrics": "/mcp"})).starts_with("guard.http: metrics is \"/mcp\", expected"));
         let auth =
             json!({"resource": "https://a.example/mcp", "authorization_servers": ["https://b.example"]});
-        assert!(http(json!({ "auth": auth })).starts_with("guard.http: auth needs a verifier"));
-        assert!(
-            http(json!({ "auth": {"resorce": 1}, "pth": 1 }))
-                .starts_with("guard.http: auth needs a verifier")
-        );
-        assert!(
-            http(json!({ "host": "0.0.0.0" }))
-                .starts_with("guard.http: there is no option \"host\": `serve` listens")
-        );
+        assert!(http(json!({ "auth": auth })).starts_with("guard.http: there is no option \"auth\" here"));
+        assert!(http(json!({ "auth": {"resorce": 1}, "pth": 1 })).contains("write auth beside guard"));
+        assert!(http(json!({ "host": "0.0.0.0" })).contains("--http HOST:PORT"));
         assert!(http(json!({ "port": 8000 })).contains("--http PORT"));
-        assert!(http(json!({ "tls": {} })).contains("plain HTTP"));
+        assert!(http(json!({ "tls": {} })).contains("write tls beside guard"));
     }
 }

@@ -1,13 +1,17 @@
 //! `serve`: serves providers without code.
 //!
 //! ```text
-//!  words, or a file ──▶ document ──▶ providers ──▶ mounts of one ResourceServer ──▶ stdio, or HTTP on loopback
+//!  words, or a file ──▶ document ──▶ providers ──▶ mounts of one ResourceServer ──▶ stdio, or HTTP (address, auth)
 //!                          ▲ SIGHUP: reads the file again, and replaces the kinds that have changed
 //! ```
 //!
 //! Law: stdout contains protocol messages only. A file with a mistake leaves the served resources unchanged. The thread
 //! that answers never waits for a source or a file: a reload runs on a thread of its own.
 
+mod address;
+mod auth;
+mod beside;
+mod check;
 mod document;
 mod pushed;
 
@@ -28,7 +32,6 @@ use mcp_resources_runtime::transport::AuditFile;
 use serde_json::{Value, json};
 use std::future::{Future, pending};
 use std::io::{self, IsTerminal, Write};
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -38,6 +41,9 @@ pub use document::ServeDocument;
 /// Serves until stdin closes, or a signal ends it. Both are an orderly end: status 0.
 pub(crate) fn run(args: &Serve) -> Outcome {
     let document = document(args).map_err(Failed::usage)?;
+    if args.check {
+        return check::run(document, args);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let ended = runtime.block_on(serve(document, args));
     // A worker that waits for a disk must not keep the program alive.
@@ -122,38 +128,17 @@ async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
         None => None,
     };
     let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
-    let rules = document.guard.rules.clone();
+    let endpoint = address::open(&document, &folder, args)?;
     let serving = ServeState::begin(document, folder, !args.no_tools)?;
     let server = serving.server.clone();
-    let end: std::pin::Pin<Box<dyn Future<Output = io::Result<()>>>> = match args.http {
-        Some(port) => Box::pin(async move {
-            let path = rules.path.clone();
-            let bound = server.http().rules(rules).bind((Ipv4Addr::LOCALHOST, port)).await;
-            let listener = bound.map_err(|error| {
-                let text = format!("port {port} cannot be used: {error}; name another, or 0 for a free one");
-                io::Error::new(error.kind(), text)
-            })?;
-            output::say("note", &format!("serving at http://{}{path}", listener.address()));
-            let endpoint = listener.server().clone();
-            let mut terminated = signal(SignalKind::terminate())?;
-            let mut interrupted = signal(SignalKind::interrupt())?;
-            let serves = listener.serve();
-            tokio::pin!(serves);
-            tokio::select! {
-                () = &mut serves => return Ok(()),
-                _ = terminated.recv() => {}
-                _ = interrupted.recv() => {}
-            }
-            endpoint.shutdown();
-            serves.await;
-            Ok(())
-        }),
-        None => {
-            if io::stdin().is_terminal() {
-                output::say("note", "serving over stdio: a client speaks MCP here; Ctrl-C ends it");
-            }
-            Box::pin(async move { server.run_stdio().await })
-        }
+    if endpoint.is_none() && io::stdin().is_terminal() {
+        output::say("note", "serving over stdio: a client speaks MCP here; Ctrl-C ends it");
+    }
+    let failed = |error: io::Error| Failed::new(error.to_string());
+    let end: std::pin::Pin<Box<dyn Future<Output = Outcome>>> = match endpoint {
+        Some(endpoint) => Box::pin(async move { endpoint.serve(server).await.map(|()| 0).map_err(failed) }),
+        None if !args.command.is_empty() => Box::pin(beside::serve(server, &args.command)),
+        None => Box::pin(async move { server.run_stdio().await.map(|()| 0).map_err(failed) }),
     };
     let reloads = async {
         match &args.config {
@@ -162,7 +147,7 @@ async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
         }
     };
     tokio::select! {
-        ended = end => ended.map(|()| 0).map_err(|error| Failed::new(error.to_string())),
+        ended = end => ended,
         () = reloads => Ok(0),
     }
 }
@@ -220,6 +205,8 @@ struct ServeState {
     about: ServerSection,
     /// The guard as it was written.
     guard: Value,
+    auth: Option<auth::AuthSection>,
+    tls: Option<auth::TlsSection>,
 }
 
 /// The providers of one kind.
@@ -253,7 +240,9 @@ impl ServeState {
         let builder = guarded(builder, &document.guard, &folder).map_err(wrong)?;
         let server = builder.build().map_err(|error| wrong(error.to_string()))?;
         pushed::warn_of_empty(&document);
-        let mut serving = Self { server, folder, mounted: Vec::new(), about, guard };
+        let auth = document.auth.clone();
+        let tls = document.tls.clone();
+        let mut serving = Self { server, folder, mounted: Vec::new(), about, guard, auth, tls };
         for (declared, providers) in made {
             serving.mount(declared, providers).map_err(wrong)?;
         }
@@ -298,6 +287,7 @@ impl ServeState {
     fn warn_of_restart(&self, document: &ServeDocument) {
         for (what, is_same) in [
             ("guard", document.guard.source == self.guard),
+            ("auth or tls", document.auth == self.auth && document.tls == self.tls),
             ("name, version, title, description, instructions or tools", document.about == self.about),
         ] {
             if !is_same {

@@ -17,12 +17,18 @@
 
 mod adopted;
 mod connection;
+mod lines;
 mod merge;
 #[cfg(test)]
 mod tests;
 
 pub use connection::{
     EmbeddedConnection, EmbeddedMessage, EmbeddedNotice, EmbeddedRequest, EmbeddedStep, TheirAnswer,
+};
+
+pub use lines::{
+    ClientLine, LineRequest, OwnedAnswer, ServerLine, write_error, write_notice, write_question, write_question_cancelled,
+    write_result,
 };
 
 use crate::catalog::{CatalogRoute, Edit, HandlerId, ListKind};

@@ -22,6 +22,8 @@ pub struct Auth {
     pub resource: String,
     /// The authorization servers that issue tokens for it; at least one.
     pub authorization_servers: Vec<String>,
+    /// Whether no authorization server issues the tokens: see [`Auth::handed_out`].
+    is_handed_out: bool,
     /// Scopes that clients may request: `scopes_supported`.
     pub scopes_supported: Vec<String>,
     /// Scopes that every request requires. Each challenge lists all of them.
@@ -111,6 +113,12 @@ impl Auth {
         let authorization_servers = authorization_servers.into_iter().collect();
         Self { resource: resource.into(), authorization_servers, ..Self::default() }
     }
+
+    /// Requires tokens that a person hands out. No authorization server issues them, so no metadata is served, and
+    /// challenges name none.
+    pub fn handed_out() -> Self {
+        Self { is_handed_out: true, ..Self::default() }
+    }
 }
 
 impl Verified {
@@ -179,6 +187,13 @@ const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
 #[derive(Debug)]
 pub(super) struct AuthHeaders {
     rules: Auth,
+    /// `None` if no authorization server issues the tokens.
+    metadata: Option<ResourceMetadata>,
+}
+
+/// The metadata of the protected resource (RFC 9728), and the place where clients find it.
+#[derive(Debug)]
+struct ResourceMetadata {
     /// Scheme and authority of the resource URL.
     origin: String,
     /// The endpoint's path in the resource URL.
@@ -188,13 +203,7 @@ pub(super) struct AuthHeaders {
 
 impl AuthHeaders {
     pub(super) fn new(rules: Auth) -> Result<Self, RulesError> {
-        let (origin, path) = split(&rules.resource).ok_or_else(|| {
-            RulesError::new("auth.resource", "an http or https URL without query, fragment or quotes")
-                .with(&*rules.resource)
-        })?;
-        if rules.authorization_servers.is_empty() {
-            return Err(RulesError::new("auth.authorization_servers", "at least one"));
-        }
+        let metadata = if rules.is_handed_out { None } else { Some(ResourceMetadata::new(&rules)?) };
         let mut scopes = rules.scopes_supported.iter().chain(&rules.required_scopes);
         if let Some(wrong) = scopes.find(|scope| !is_scope(scope)) {
             let expected = "printable ASCII without spaces, quotes and backslashes";
@@ -206,16 +215,15 @@ impl AuthHeaders {
         }) {
             return Err(RulesError::new("auth.authorization_server_document", "a JSON object"));
         }
-        let origin = origin.to_owned();
-        let path = path.trim_end_matches('/').to_owned();
-        Ok(Self { document: document(&rules), origin, path, rules })
+        Ok(Self { metadata, rules })
     }
 
     /// The paths of the metadata documents.
     pub(super) fn paths(&self) -> Vec<String> {
+        let Some(metadata) = &self.metadata else { return Vec::new() };
         let served = self.rules.authorization_server_document.as_ref().map(|_| AUTHORIZATION_SERVER);
         let places = [Some(PROTECTED_RESOURCE), served].into_iter().flatten();
-        let inserted = Some(&*self.path).filter(|path| !path.is_empty());
+        let inserted = Some(&*metadata.path).filter(|path| !path.is_empty());
         places
             .flat_map(|place| [Some(place.to_owned()), inserted.map(|path| format!("{place}{path}"))])
             .flatten()
@@ -224,14 +232,15 @@ impl AuthHeaders {
 
     /// Returns a metadata document, which requires no token.
     pub(super) fn document(&self, path: &str) -> Option<Response> {
+        let metadata = self.metadata.as_ref()?;
         if let Some(rest) = path.strip_prefix(PROTECTED_RESOURCE)
-            && (is_same_path(rest, "") || is_same_path(rest, &self.path))
+            && (is_same_path(rest, "") || is_same_path(rest, &metadata.path))
         {
-            return Some(Response::json(200, self.document.clone()));
+            return Some(Response::json(200, metadata.document.clone()));
         }
         let served = self.rules.authorization_server_document.as_ref()?;
         let rest = path.strip_prefix(AUTHORIZATION_SERVER)?;
-        (is_same_path(rest, "") || is_same_path(rest, &self.path))
+        (is_same_path(rest, "") || is_same_path(rest, &metadata.path))
             .then(|| Response::json(200, served.clone().into_bytes()))
     }
 
@@ -324,10 +333,34 @@ impl AuthHeaders {
         self.bearer(mount, Some("insufficient_scope"), &join(&all))
     }
 
+    fn bearer(&self, mount: &str, error: Option<&str>, scopes: &str) -> String {
+        let mut parts = Vec::new();
+        parts.extend(error.map(|error| format!("error=\"{error}\"")));
+        parts.extend(self.metadata.as_ref().map(|own| format!("resource_metadata=\"{}\"", own.url(mount))));
+        if !scopes.is_empty() {
+            parts.push(format!("scope=\"{scopes}\""));
+        }
+        if parts.is_empty() { "Bearer".into() } else { format!("Bearer {}", parts.join(", ")) }
+    }
+}
+
+impl ResourceMetadata {
+    fn new(rules: &Auth) -> Result<Self, RulesError> {
+        let (origin, path) = split(&rules.resource).ok_or_else(|| {
+            RulesError::new("auth.resource", "an http or https URL without query, fragment or quotes")
+                .with(&*rules.resource)
+        })?;
+        if rules.authorization_servers.is_empty() {
+            return Err(RulesError::new("auth.authorization_servers", "at least one"));
+        }
+        let path = path.trim_end_matches('/').to_owned();
+        Ok(Self { origin: origin.to_owned(), path, document: document(rules) })
+    }
+
     /// The URL of the resource metadata. Below a mount, only requests under the mount reach the endpoint, so the
     /// document is there instead of at the root of the host. RFC 9728, section 5.1, lets the challenge name any
     /// location.
-    fn metadata_url(&self, mount: &str) -> String {
+    fn url(&self, mount: &str) -> String {
         let Self { origin, path, .. } = self;
         if mount.is_empty() {
             return format!("{origin}{PROTECTED_RESOURCE}{path}");
@@ -338,16 +371,6 @@ impl AuthHeaders {
             |end: &usize| path.get(*end..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         let below = ends.filter(is_end).last().and_then(|end| path.get(..end)).unwrap_or(mount);
         format!("{origin}{below}{PROTECTED_RESOURCE}")
-    }
-
-    fn bearer(&self, mount: &str, error: Option<&str>, scopes: &str) -> String {
-        let mut parts = Vec::new();
-        parts.extend(error.map(|error| format!("error=\"{error}\"")));
-        parts.push(format!("resource_metadata=\"{}\"", self.metadata_url(mount)));
-        if !scopes.is_empty() {
-            parts.push(format!("scope=\"{scopes}\""));
-        }
-        format!("Bearer {}", parts.join(", "))
     }
 }
 
@@ -434,6 +457,21 @@ mod tests {
             (&["Basic a", "Bearer a"], 400),
         ] {
             assert_eq!(token(values), Err(status), "{values:?}");
+        }
+    }
+
+    // S-20: without an authorization server there is nothing to discover, and an empty resource alone is a mistake.
+    #[test]
+    fn tokens_that_a_person_hands_out() {
+        let headers = AuthHeaders::new(Auth::handed_out()).unwrap();
+        assert_eq!(headers.paths(), Vec::<String>::new());
+        assert!(headers.document(PROTECTED_RESOURCE).is_none());
+        assert_eq!(headers.bearer("", None, ""), "Bearer");
+        assert_eq!(headers.bearer("", Some("invalid_token"), ""), "Bearer error=\"invalid_token\"");
+        for (resource, servers) in
+            [("", vec!["https://id.example.com".into()]), ("https://a.example/mcp", vec![])]
+        {
+            AuthHeaders::new(Auth::new(resource, servers)).unwrap_err();
         }
     }
 

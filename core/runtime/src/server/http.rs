@@ -4,14 +4,18 @@ use super::ResourceServer;
 use super::calls;
 use super::client::CallerHandle;
 use super::shared::{Diagnostic, ServerState};
-use crate::transport::http::{HttpOptions, HttpServer, Verifier, listen_on};
+use crate::transport::http::{HttpOptions, HttpServer, ProxyIdentity, ServerSocket, Verifier, listen_on};
 use crate::transport::{EventHandler, Peer};
 use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::http::{Answers, Auth, Hosts, Origins, Rules, RulesError, Sse24};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+#[cfg(unix)]
+use tokio::net::UnixListener;
 use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::runtime::Handle;
 
@@ -110,6 +114,12 @@ impl HttpBuilder {
         self
     }
 
+    /// Takes the identity of clients from a reverse proxy that does the login. Default: clients without a token are anonymous.
+    pub fn identity(mut self, proxy: ProxyIdentity) -> Self {
+        self.options.identity = Some(proxy);
+        self
+    }
+
     /// Serves with TLS. Default: plain HTTP.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: crate::transport::http::Tls) -> Self {
@@ -148,7 +158,34 @@ impl HttpBuilder {
         listeners.iter().try_for_each(|listener| listener.set_nonblocking(true))?;
         let listeners = listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<Vec<_>>>()?;
         let first = listeners.first().ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(HttpListener { server, shared, address: first.local_addr()?, listeners })
+        let address = first.local_addr()?;
+        Ok(HttpListener {
+            server,
+            shared,
+            address,
+            listeners: listeners.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    /// Listens on a Unix socket at `path`. A socket that nobody listens on any more is replaced; the new one is removed when
+    /// the server has stopped.
+    ///
+    /// # Errors
+    /// The system's error; [`io::ErrorKind::AddrInUse`] if another process listens there or the path is no socket;
+    /// [`io::ErrorKind::InvalidInput`] if an option is invalid.
+    #[cfg(unix)]
+    pub fn bind_unix(self, path: impl Into<PathBuf>) -> io::Result<UnixHttpListener> {
+        let path = path.into();
+        let shared = self.server.shared.clone();
+        let server = self.build().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let listener = UnixListener::bind(&path).or_else(|error| match error.kind() {
+            io::ErrorKind::AddrInUse if is_abandoned(&path) => {
+                std::fs::remove_file(&path)?;
+                UnixListener::bind(&path)
+            }
+            _ => Err(error),
+        })?;
+        Ok(UnixHttpListener { server, shared, listener, path })
     }
 
     /// Serves on `address` until the process gets `SIGTERM` or `SIGINT` (Ctrl-C), or the server is shut down.
@@ -175,7 +212,7 @@ impl fmt::Debug for HttpBuilder {
 pub struct HttpListener {
     server: Arc<HttpServer>,
     shared: Arc<ServerState>,
-    listeners: Vec<TcpListener>,
+    listeners: Vec<ServerSocket>,
     address: SocketAddr,
 }
 
@@ -199,6 +236,47 @@ impl HttpListener {
     /// Serves until the server is shut down: see [`HttpServer::shutdown`].
     pub async fn serve(self) {
         self.server.serve_all(self.listeners).await;
+        self.shared.audited().await;
+    }
+}
+
+/// Whether it is a socket that refuses connections, because its process has ended.
+#[cfg(unix)]
+fn is_abandoned(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    is_socket && std::os::unix::net::UnixStream::connect(path).err().is_some_and(refused)
+}
+
+/// An endpoint with a Unix socket.
+#[cfg(unix)]
+pub struct UnixHttpListener {
+    server: Arc<HttpServer>,
+    shared: Arc<ServerState>,
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+#[cfg(unix)]
+impl fmt::Debug for UnixHttpListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnixHttpListener").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+#[cfg(unix)]
+impl UnixHttpListener {
+    /// The endpoint, for example to shut it down.
+    pub fn server(&self) -> &Arc<HttpServer> {
+        &self.server
+    }
+
+    /// Serves until the server is shut down: see [`HttpServer::shutdown`].
+    pub async fn serve(self) {
+        self.server.serve_all(vec![ServerSocket::Unix(self.listener)]).await;
+        // An error is ignored: somebody has removed it already.
+        let _ = std::fs::remove_file(&self.path);
         self.shared.audited().await;
     }
 }

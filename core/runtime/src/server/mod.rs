@@ -38,6 +38,8 @@ mod client;
 mod handlers;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "junction")]
+mod junction;
 mod link;
 mod params;
 mod pipe;
@@ -60,7 +62,9 @@ pub use blocking::{Blocking, blocking};
 pub use builder::Builder;
 pub use changes::ServerChanges;
 #[cfg(feature = "http")]
-pub use http::{HttpBuilder, HttpListener};
+pub use http::{HttpBuilder, HttpListener, UnixHttpListener};
+#[cfg(feature = "junction")]
+pub use junction::{Junction, JunctionEnd, StreamPair};
 pub use request::{CallRequest, CompletionRequest, Context, ListRequest, NamedCall, ReadRequest};
 pub use shared::Diagnostic;
 #[cfg(feature = "tools")]

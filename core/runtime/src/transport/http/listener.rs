@@ -12,13 +12,15 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use mcp_resources_engine::principal::Principal;
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+#[cfg(unix)]
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
@@ -36,11 +38,11 @@ impl HttpServer {
     /// Serves the connections of `listener`, until the shutdown by [`HttpServer::shutdown`] is complete. Needs a tokio
     /// runtime with I/O and time.
     pub async fn serve(self: &Arc<Self>, listener: TcpListener) {
-        self.serve_all(vec![listener]).await;
+        self.serve_all(vec![listener.into()]).await;
     }
 
-    /// Like [`HttpServer::serve`], for the listeners of several addresses.
-    pub async fn serve_all(self: &Arc<Self>, listeners: Vec<TcpListener>) {
+    /// Like [`HttpServer::serve`], for several listeners.
+    pub async fn serve_all(self: &Arc<Self>, listeners: Vec<ServerSocket>) {
         let limits = self.endpoint.engine().limits();
         let max = limits.connections.clamp(1, MOST_CONNECTIONS);
         let places = Arc::new(Semaphore::new(max));
@@ -57,9 +59,7 @@ impl HttpServer {
             };
             match either(reach(&mut phase, ServerPhase::Draining), next).await {
                 Either::First(()) | Either::Second(None) => break,
-                Either::Second(Some((Ok((socket, client)), place))) => {
-                    connections.start(socket, client, place)
-                }
+                Either::Second(Some((Ok(socket), place))) => connections.start(socket, place),
                 Either::Second(Some((Err(_), _))) => sleep(PAUSE).await,
             }
         }
@@ -87,8 +87,45 @@ impl HttpServer {
     }
 }
 
+/// A socket that accepts connections.
+#[derive(Debug)]
+pub enum ServerSocket {
+    /// At an address.
+    Tcp(TcpListener),
+    /// At a path of this machine.
+    #[cfg(unix)]
+    Unix(UnixListener),
+}
+
+/// A connection of a client.
+enum AcceptedSocket {
+    Tcp(TcpStream, IpAddr),
+    #[cfg(unix)]
+    Unix(UnixStream),
+}
+
+impl From<TcpListener> for ServerSocket {
+    fn from(listener: TcpListener) -> Self {
+        Self::Tcp(listener)
+    }
+}
+
+impl ServerSocket {
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<AcceptedSocket>> {
+        match self {
+            Self::Tcp(listener) => listener
+                .poll_accept(context)
+                .map_ok(|(socket, client)| AcceptedSocket::Tcp(socket, client.ip())),
+            #[cfg(unix)]
+            Self::Unix(listener) => {
+                listener.poll_accept(context).map_ok(|(socket, _)| AcceptedSocket::Unix(socket))
+            }
+        }
+    }
+}
+
 /// The next connection of any listener. Each is asked first in turn, so that none has to wait for another.
-async fn accept(listeners: &[TcpListener], first: &mut usize) -> io::Result<(TcpStream, SocketAddr)> {
+async fn accept(listeners: &[ServerSocket], first: &mut usize) -> io::Result<AcceptedSocket> {
     poll_fn(|context| {
         let after = listeners.iter().skip(*first);
         let before = listeners.iter().take(*first);
@@ -110,22 +147,36 @@ struct Connections {
 
 /// The data of one connection, for its lifetime.
 struct OwnPlace {
-    client: IpAddr,
-    _place: Place,
+    /// `None` on a Unix socket.
+    client: Option<IpAddr>,
+    _place: Option<Place>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Connections {
-    fn start(&self, socket: TcpStream, client: SocketAddr, permit: OwnedSemaphorePermit) {
+    fn start(&self, socket: AcceptedSocket, permit: OwnedSemaphorePermit) {
+        match socket {
+            AcceptedSocket::Tcp(socket, client) => self.start_tcp(socket, client, permit),
+            #[cfg(unix)]
+            AcceptedSocket::Unix(socket) => {
+                let own = OwnPlace { client: None, _place: None, _permit: permit };
+                let builder = self.builder.clone();
+                let server = self.server.clone();
+                tokio::spawn(async move { connection(&builder, server, socket, own).await });
+            }
+        }
+    }
+
+    fn start_tcp(&self, socket: TcpStream, client: IpAddr, permit: OwnedSemaphorePermit) {
         let builder = self.builder.clone();
         let server = self.server.clone();
-        let Some(place) = self.places.take(client.ip()) else {
+        let Some(place) = self.places.take(client) else {
             if let Some(advice) = server.endpoint.crowded(server.now()) {
                 server.event_handler.warn(&advice);
             }
             return;
         };
-        let own = OwnPlace { client: client.ip(), _place: place, _permit: permit };
+        let own = OwnPlace { client: Some(client), _place: Some(place), _permit: permit };
         let limits = server.endpoint.engine().limits();
         if socket::prepare(&socket, limits).is_err() {
             return;
@@ -164,10 +215,11 @@ where
     let mut phase = server.phases.watch();
     // Boxed while it runs: otherwise hyper reserves room for it in each connection, including idle ones and listeners.
     let stall = Duration::from_millis(server.endpoint.engine().limits().write_timeout);
-    let anyone = Principal::anonymous(Some(own.client));
+    let client = own.client;
+    let anyone = Principal::anonymous(client);
     let socket = CheckedStream::new(socket, head_timeout(&server), stall);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        Box::pin(server.clone().respond_to(anyone.clone(), request))
+        Box::pin(server.clone().respond_to(client, anyone.clone(), request))
     });
     let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
     if let Either::First(_ended) = either(serving.as_mut(), reach(&mut phase, ServerPhase::Draining)).await {

@@ -14,6 +14,7 @@ mod check;
 mod collect;
 #[cfg(feature = "auth-fetch")]
 mod fetch;
+mod identity;
 mod inbox;
 #[cfg(feature = "auth")]
 mod jwks;
@@ -38,9 +39,11 @@ pub use body::ResponseBody;
 // Hidden, for bindings, whose own threads poll.
 #[doc(hidden)]
 pub use check::TokenCheck;
+pub use identity::ProxyIdentity;
 pub use inbox::{InboxItem, PeerReach, RequestInbox, TokenReply, WakeLoop};
 #[cfg(feature = "auth")]
 pub use jwt::{JwksError, JwtVerifier};
+pub use listener::ServerSocket;
 pub use listening::listen;
 pub(crate) use listening::listen_on;
 pub use options::{HttpOptions, Verified, Verifier, Verifying};
@@ -67,6 +70,7 @@ pub struct HttpServer {
     clock: Arc<EngineClock>,
     event_handler: Arc<dyn EventHandler>,
     verifier: Option<Arc<dyn Verifier>>,
+    identity: Option<ProxyIdentity>,
     timer_task: TimerTask,
     phases: Phases,
     #[cfg(feature = "tls")]
@@ -90,6 +94,7 @@ impl HttpServer {
             clock,
             event_handler,
             verifier: options.verifier,
+            identity: options.identity,
             timer_task: TimerTask::default(),
             phases: Phases::default(),
             #[cfg(feature = "tls")]

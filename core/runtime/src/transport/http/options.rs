@@ -15,6 +15,8 @@ pub struct HttpOptions {
     pub rules: Rules,
     /// The verifier of bearer tokens; required if [`Rules::auth`] is set.
     pub verifier: Option<Arc<dyn Verifier>>,
+    /// The proxy that says who a client is. Not together with [`Rules::auth`]. Default none.
+    pub identity: Option<super::ProxyIdentity>,
     /// The certificate to serve with. Default none: plain HTTP.
     #[cfg(feature = "tls")]
     pub tls: Option<super::Tls>,

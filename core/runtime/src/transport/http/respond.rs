@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::future::poll_fn;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// The client disconnected, or its request was cut off, so there is nothing to answer.
@@ -48,12 +48,14 @@ impl HttpServer {
         B: Body<Data = Bytes> + Unpin,
     {
         let client = request.extensions().get::<SocketAddr>().map(SocketAddr::ip);
-        self.respond_to(Principal::anonymous(client), request).await
+        self.respond_to(client, Principal::anonymous(client), request).await
     }
 
-    /// Answers one request. `anyone` is its principal if no token is required.
+    /// Answers one request. `anyone` is its principal if nothing is required of clients; `client` is the address of its
+    /// connection, `None` on a Unix socket.
     pub(super) async fn respond_to<B>(
         self: Arc<Self>,
+        client: Option<IpAddr>,
         anyone: Arc<Principal>,
         request: Request<B>,
     ) -> Result<Answer, Disconnected>
@@ -66,6 +68,12 @@ impl HttpServer {
         self.timer_task.start(&self);
         let (parts, body) = request.into_parts();
         let now = self.now();
+        let anyone = match self.identity.as_ref().map(|proxy| proxy.identify(client, &parts.headers)) {
+            None => Verified::client(anyone),
+            Some(Ok(known)) => known,
+            Some(Err(_)) if self.is_health(&parts) => Verified::client(anyone),
+            Some(Err(refused)) => return Ok(ResponseBody::none(refused.status())),
+        };
         let admitted = match self.admit(&parts, now) {
             Ok(admitted) => admitted,
             Err(response) => {
@@ -78,7 +86,7 @@ impl HttpServer {
         drop(parts);
         let (who, now) = match admitted.token() {
             Some(token) => (self.verify(token).await, self.now()),
-            None => (Ok(Verified::client(anyone)), now),
+            None => (Ok(anyone), now),
         };
         let identified = match admitted.identify(who, now) {
             Ok(identified) => identified,
@@ -127,6 +135,12 @@ impl HttpServer {
         let verb = parts.method.as_str();
         let head = RequestHead { verb, target: &target, headers: &headers, ..RequestHead::default() };
         self.endpoint.admit(&head, now)
+    }
+
+    /// Whether a request is for the path of health checks, which is answered to everybody.
+    fn is_health(&self, parts: &hyper::http::request::Parts) -> bool {
+        let own = self.endpoint.rules().health.as_deref();
+        own.is_some_and(|own| own.trim_end_matches('/') == parts.uri.path().trim_end_matches('/'))
     }
 
     async fn verify(&self, token: &str) -> Result<Verified, DeniedToken> {

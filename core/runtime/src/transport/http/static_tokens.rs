@@ -35,10 +35,17 @@ impl StaticTokens {
         };
         tokens.into_iter().map(entry).collect::<Result<_, _>>().map(Self)
     }
-}
 
-impl Verifier for StaticTokens {
-    fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
+    /// Takes the SHA-256 of each token, where the tokens themselves are not known.
+    pub fn from_digests(digests: impl IntoIterator<Item = ([u8; 32], Verified)>) -> Self {
+        Self(digests.into_iter().collect())
+    }
+
+    /// Verifies a token at once.
+    ///
+    /// # Errors
+    /// [`DeniedToken::Invalid`] if the list does not have it.
+    pub fn find(&self, token: &str) -> Result<Verified, DeniedToken> {
         let digest: [u8; 32] = Sha256::digest(token).into();
         let mut found = Err(DeniedToken::Invalid);
         for (known, verified) in &self.0 {
@@ -46,7 +53,13 @@ impl Verifier for StaticTokens {
                 found = Ok(verified.clone());
             }
         }
-        Box::pin(std::future::ready(found))
+        found
+    }
+}
+
+impl Verifier for StaticTokens {
+    fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
+        Box::pin(std::future::ready(self.find(token)))
     }
 }
 

@@ -42,7 +42,7 @@ impl HttpServer {
         let thread = std::thread::Builder::new().name("mcp-http".into()).spawn(move || {
             runtime.block_on(async {
                 let listeners = listeners.into_iter().map(tokio::net::TcpListener::from_std);
-                if let Ok(listeners) = listeners.collect() {
+                if let Ok(listeners) = listeners.map(|listener| listener.map(Into::into)).collect() {
                     server.serve_all(listeners).await;
                 }
             });

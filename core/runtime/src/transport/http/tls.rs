@@ -1,6 +1,7 @@
 //! TLS in front of HTTP.
 
 use crate::transport::open_to_read;
+use arc_swap::ArcSwap;
 use std::fmt;
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -13,9 +14,9 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
-/// The certificate of a server, and its TLS configuration.
+/// The certificate of a server, and its TLS configuration. Clones share it.
 #[derive(Clone)]
-pub struct Tls(TlsAcceptor);
+pub struct Tls(Arc<ArcSwap<ServerConfig>>);
 
 impl Tls {
     /// TLS 1.2 and 1.3 with the certificates (the server's own first) and the private key of these PEM files.
@@ -24,8 +25,20 @@ impl Tls {
     /// A file cannot be read, or has no such content; or the key does not belong to the certificate. The message names
     /// the file.
     pub fn from_pem(certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> io::Result<Self> {
-        let certificates = certificates.as_ref();
-        let key = key.as_ref();
+        Self::read(certificates.as_ref(), key.as_ref()).map(Self::new)
+    }
+
+    /// Reads the files of a renewed certificate, for the connections from now on. If it fails, nothing changes.
+    ///
+    /// # Errors
+    /// As [`Tls::from_pem`].
+    pub fn renew(&self, certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> io::Result<()> {
+        let config = Self::read(certificates.as_ref(), key.as_ref())?;
+        self.0.store(Arc::new(with_protocol(config)));
+        Ok(())
+    }
+
+    fn read(certificates: &Path, key: &Path) -> io::Result<ServerConfig> {
         let open = |path: &Path, expected: &str| {
             open_to_read(path).map(BufReader::new).map_err(|error| unusable(path, expected, &error))
         };
@@ -41,18 +54,22 @@ impl Tls {
         let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
         let config = builder.with_no_client_auth().with_single_cert(chain, owned);
         let expected = "the private key of the certificate";
-        config.map(Self::new).map_err(|error| unusable(key, expected, &error))
+        config.map_err(|error| unusable(key, expected, &error))
     }
 
     /// Uses `config`, and adds HTTP/1.1 as its protocol.
-    pub fn new(mut config: ServerConfig) -> Self {
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Self(TlsAcceptor::from(Arc::new(config)))
+    pub fn new(config: ServerConfig) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(with_protocol(config))))
     }
 
     pub(super) async fn accept(&self, socket: TcpStream) -> io::Result<TlsStream<TcpStream>> {
-        self.0.accept(socket).await
+        TlsAcceptor::from(self.0.load_full()).accept(socket).await
     }
+}
+
+fn with_protocol(mut config: ServerConfig) -> ServerConfig {
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config
 }
 
 fn unusable(path: &Path, expected: &str, error: &dyn fmt::Display) -> io::Error {

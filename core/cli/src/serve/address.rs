@@ -1,0 +1,180 @@
+//! The endpoint of `serve --http`: where it listens, who may use it, and the files that may change while it serves.
+//!
+//! Law: other machines are served only if clients prove who they are, or if the command says `--public`.
+
+use super::auth::{CertificateFiles, OpenedAuth, TokenFile};
+use super::document::ServeDocument;
+use crate::args::{HttpAddress, Serve};
+use crate::error::Failed;
+use crate::output;
+use mcp_resources_engine::http::{Hosts, Rules};
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::transport::http::HttpServer;
+use std::future::{Future, pending};
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The time between two looks at the files of tokens and certificates.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// An endpoint before it listens.
+pub(super) struct ServeEndpoint {
+    address: Resolved,
+    rules: Rules,
+    auth: Option<OpenedAuth>,
+    certificate: Option<CertificateFiles>,
+}
+
+enum Resolved {
+    /// The addresses of a name, and the text that names them.
+    Tcp(Vec<SocketAddr>, String),
+    Unix(PathBuf),
+}
+
+/// The endpoint that the words and the file describe; `None` for stdio.
+///
+/// # Errors
+/// One sentence that names the option or the key.
+pub(super) fn open(
+    document: &ServeDocument,
+    folder: &Path,
+    args: &Serve,
+) -> Result<Option<ServeEndpoint>, Failed> {
+    let wrong = |reason: String| Failed::usage(document.named(reason));
+    let auth = document.auth.as_ref().map(|auth| auth.open(folder)).transpose().map_err(wrong)?;
+    let certificate = document.tls.as_ref().map(|tls| tls.open(folder)).transpose().map_err(wrong)?;
+    let Some(address) = &args.http else {
+        if document.auth.is_some() || document.tls.is_some() {
+            output::say(
+                "warning",
+                "auth and tls are for HTTP; over stdio the client is the user who started the server",
+            );
+        }
+        return Ok(None);
+    };
+    let address = resolve(address).map_err(Failed::usage)?;
+    let mut rules = document.guard.rules.clone();
+    if let Resolved::Tcp(addresses, text) = &address
+        && !addresses.iter().all(|address| address.ip().is_loopback())
+    {
+        if auth.is_none() && !args.public {
+            return Err(Failed::usage(format!(
+                "--http {text} serves other machines, and nobody is asked who they are; write auth into the file of --config, \
+                 such as auth: {{tokens: tokens.yaml}}, or add --public if everybody may read what is served"
+            )));
+        }
+        if auth.is_some() && certificate.is_none() {
+            output::say(
+                "warning",
+                "tokens cross the network unencrypted; write tls into the file, or put a proxy with TLS in front",
+            );
+        }
+        // Its names are not known here. The default, which accepts the names of this machine alone, would refuse everybody.
+        if rules.hosts == Hosts::Loopback {
+            rules.hosts = Hosts::Any;
+        }
+    }
+    Ok(Some(ServeEndpoint { address, rules, auth, certificate }))
+}
+
+fn resolve(address: &HttpAddress) -> Result<Resolved, String> {
+    match address {
+        HttpAddress::Unix(path) => Ok(Resolved::Unix(path.clone())),
+        HttpAddress::Tcp { host, port } => {
+            let text = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+            let found = (host.as_str(), *port).to_socket_addrs();
+            let found: Vec<SocketAddr> =
+                found.map_err(|error| format!("--http {text}: the host cannot be found: {error}"))?.collect();
+            Ok(Resolved::Tcp(found, text))
+        }
+    }
+}
+
+impl ServeEndpoint {
+    /// Serves until a signal ends it.
+    pub(super) async fn serve(self, server: ResourceServer) -> io::Result<()> {
+        let Self { address, rules, auth, certificate } = self;
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        let path = rules.path.clone();
+        let tokens = auth.as_ref().and_then(OpenedAuth::file);
+        let mut builder = server.http().rules(rules);
+        if let Some(auth) = auth {
+            builder = auth.apply(builder);
+        }
+        if let Some(certificate) = &certificate {
+            builder = builder.tls(certificate.tls.clone());
+        }
+        let look = look_at_files(server, tokens, certificate);
+        match address {
+            Resolved::Tcp(addresses, text) => {
+                let listener = builder.bind(&addresses[..]).await.map_err(|error| {
+                    let advice = "name another port, or 0 for a free one";
+                    io::Error::new(
+                        error.kind(),
+                        format!("--http {text}: it cannot be used: {error}; {advice}"),
+                    )
+                })?;
+                output::say("note", &format!("serving at {scheme}://{}{path}", listener.address()));
+                let endpoint = listener.server().clone();
+                until_ended(listener.serve(), endpoint, look).await
+            }
+            Resolved::Unix(socket) => {
+                let listener = builder.bind_unix(&socket).map_err(|error| {
+                    let text = format!("--http unix:{}: it cannot be used: {error}", socket.display());
+                    io::Error::new(error.kind(), text)
+                })?;
+                output::say("note", &format!("serving at unix:{}, path {path}", socket.display()));
+                let endpoint = listener.server().clone();
+                until_ended(listener.serve(), endpoint, look).await
+            }
+        }
+    }
+}
+
+/// Serves until a signal ends it, and looks at the files meanwhile.
+async fn until_ended(
+    serves: impl Future<Output = ()>,
+    endpoint: Arc<HttpServer>,
+    look: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    tokio::pin!(serves);
+    tokio::select! {
+        () = &mut serves => return Ok(()),
+        () = look => {}
+        _ = terminated.recv() => {}
+        _ = interrupted.recv() => {}
+    }
+    endpoint.shutdown();
+    serves.await;
+    Ok(())
+}
+
+/// Reads changed files again. Never ends. Nothing looks if there are none.
+async fn look_at_files(
+    server: ResourceServer,
+    tokens: Option<Arc<TokenFile>>,
+    mut certificate: Option<CertificateFiles>,
+) {
+    if tokens.is_none() && certificate.is_none() {
+        return pending().await;
+    }
+    loop {
+        tokio::time::sleep(LOOK).await;
+        match tokens.as_ref().map_or(Ok(Vec::new()), |file| file.refresh()) {
+            // Their subscriptions end, and their tokens are asked for again.
+            Ok(names) => names.iter().for_each(|name| server.revoke(name)),
+            Err(reason) => output::say("error", &reason),
+        }
+        match certificate.as_mut().map_or(Ok(false), CertificateFiles::refresh) {
+            Ok(true) => output::say("note", "the certificate was renewed"),
+            Ok(false) => {}
+            Err(reason) => output::say("error", &reason),
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! The sections `auth` and `tls` of a file: how clients prove who they are, and the certificate of the server.
+//!
+//! Law: exactly one way to prove it. A file of tokens or of a certificate that becomes wrong while the server runs is
+//! reported once, and what was read before stays in force.
+
+use super::document::options_of;
+use crate::output;
+use crate::tokens::{self, TokenEntry};
+use mcp_resources_engine::http::{Auth, DeniedToken};
+use mcp_resources_engine::suggest::unexpected;
+use mcp_resources_runtime::server::HttpBuilder;
+use mcp_resources_runtime::sync::Mutex;
+use mcp_resources_runtime::transport::http::{
+    JwtVerifier, ProxyIdentity, StaticTokens, Tls, Verified, Verifier, Verifying,
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const KEYS: [&str; 5] = ["tokens", "jwt", "identity", "resource", "scopes"];
+const JWT_KEYS: [&str; 4] = ["issuer", "audience", "jwks_url", "keys"];
+const IDENTITY_KEYS: [&str; 3] = ["header", "groups", "from"];
+const TLS_KEYS: [&str; 2] = ["cert", "key"];
+
+/// How clients prove who they are, as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AuthSection {
+    proof: Proof,
+    /// The public URL of the endpoint.
+    resource: Option<String>,
+    /// The scopes that every request requires.
+    scopes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Proof {
+    Tokens(PathBuf),
+    Jwt { issuer: String, audience: String, keys: JwtKeys },
+    Identity { header: String, groups: Option<String>, from: Vec<String> },
+}
+
+/// The place of the keys by which signatures are checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum JwtKeys {
+    Url(String),
+    File(PathBuf),
+}
+
+/// The files of a certificate and its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TlsSection {
+    cert: PathBuf,
+    key: PathBuf,
+}
+
+/// The members of an object, of which each is taken by its name.
+struct Section<'v> {
+    path: &'static str,
+    members: &'v Map<String, Value>,
+}
+
+impl<'v> Section<'v> {
+    fn new(path: &'static str, value: &'v Value, known: &[&str]) -> Result<Self, String> {
+        let Value::Object(members) = value else {
+            return Err(format!("{path} is {}, expected an object", options_of(value)));
+        };
+        match members.keys().find(|key| !known.contains(&key.as_str())) {
+            Some(key) => Err(format!("{path}: {}", unexpected("key", key, known))),
+            None => Ok(Self { path, members }),
+        }
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, String> {
+        match self.members.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) if !text.is_empty() => Ok(Some(text.clone())),
+            Some(other) => Err(format!("{}.{key} is {}, expected a text", self.path, options_of(other))),
+        }
+    }
+
+    fn needed(&self, key: &str, example: &str) -> Result<String, String> {
+        self.text(key)?.ok_or_else(|| format!("{}.{key} is missing; write {key}: {example}", self.path))
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<String>, String> {
+        let wrong =
+            |other: &Value| format!("{}.{key} is {}, expected a list of texts", self.path, options_of(other));
+        match self.members.get(key) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::String(text)) => Ok(vec![text.clone()]),
+            Some(Value::Array(all)) => {
+                all.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| wrong(item))).collect()
+            }
+            Some(other) => Err(wrong(other)),
+        }
+    }
+}
+
+impl AuthSection {
+    pub(super) fn parse(value: &Value) -> Result<Self, String> {
+        const ONE: &str =
+            "write one of tokens: FILE, jwt: {issuer, audience, jwks_url} and identity: {header, from}";
+        let section = Section::new("auth", value, &KEYS)?;
+        let mut given = KEYS[..3].iter().filter(|key| section.members.contains_key(**key));
+        let proof = match (given.next(), given.next()) {
+            (Some(&"tokens"), None) => Proof::Tokens(section.needed("tokens", "tokens.yaml")?.into()),
+            (Some(&"jwt"), None) => jwt(section.members.get("jwt").unwrap_or(&Value::Null))?,
+            (Some(_), None) => identity(section.members.get("identity").unwrap_or(&Value::Null))?,
+            (None, _) => return Err(format!("auth does not say how clients prove who they are; {ONE}")),
+            (Some(one), Some(other)) => {
+                return Err(format!("auth has {one} and {other}, which contradict each other; {ONE}"));
+            }
+        };
+        let parsed = Self { proof, resource: section.text("resource")?, scopes: section.texts("scopes")? };
+        match parsed.proof {
+            Proof::Identity { .. } if parsed.resource.is_some() || !parsed.scopes.is_empty() => {
+                Err("auth: resource and scopes are of tokens; with identity the proxy refuses clients itself"
+                    .into())
+            }
+            _ => Ok(parsed),
+        }
+    }
+
+    /// Reads the files that it names.
+    ///
+    /// # Errors
+    /// One sentence that names the key, and the file.
+    pub(super) fn open(&self, folder: &Path) -> Result<OpenedAuth, String> {
+        match &self.proof {
+            Proof::Tokens(file) => {
+                let file = TokenFile::open(folder.join(file))?;
+                let mut auth = Auth::handed_out();
+                auth.required_scopes.clone_from(&self.scopes);
+                Ok(OpenedAuth::Tokens(auth, file))
+            }
+            Proof::Jwt { issuer, audience, keys } => {
+                let verifier = match keys {
+                    JwtKeys::Url(url) => JwtVerifier::from_jwks_url(url.as_str(), issuer, audience)
+                        .map_err(|error| format!("auth.jwt.jwks_url: {error}"))?,
+                    JwtKeys::File(file) => {
+                        let file = folder.join(file);
+                        JwtVerifier::from_jwks_file(&file, issuer, audience)
+                            .map_err(|error| format!("auth.jwt.keys: {}: {error}", file.display()))?
+                    }
+                };
+                let is_url = audience.starts_with("https://") || audience.starts_with("http://");
+                let audience = is_url.then_some(audience.as_str());
+                let resource = self.resource.as_deref().or(audience).ok_or(
+                    "auth.resource is missing; write the URL at which clients reach the server, such as \
+                     https://mcp.example.com/mcp",
+                )?;
+                let mut auth = Auth::new(resource, [issuer.clone()]);
+                auth.required_scopes.clone_from(&self.scopes);
+                Ok(OpenedAuth::Jwt(auth, Box::new(verifier)))
+            }
+            Proof::Identity { header, groups, from } => {
+                let named = |error| format!("auth.{error}");
+                let proxy = ProxyIdentity::new(header, from).map_err(named)?;
+                let proxy = match groups {
+                    Some(groups) => proxy.groups(groups).map_err(named)?,
+                    None => proxy,
+                };
+                Ok(OpenedAuth::Identity(proxy))
+            }
+        }
+    }
+}
+
+fn jwt(value: &Value) -> Result<Proof, String> {
+    let section = Section::new("auth.jwt", value, &JWT_KEYS)?;
+    let issuer = section.needed("issuer", "https://login.example.com")?;
+    let audience = section.needed("audience", "https://mcp.example.com/mcp, which tokens are made for")?;
+    let keys = match (section.text("jwks_url")?, section.text("keys")?) {
+        (Some(url), None) => JwtKeys::Url(url),
+        (None, Some(file)) => JwtKeys::File(file.into()),
+        _ => {
+            let reason = "write jwks_url: URL of the issuer's keys, or keys: FILE with them; one of the two";
+            return Err(format!("auth.jwt: {reason}"));
+        }
+    };
+    Ok(Proof::Jwt { issuer, audience, keys })
+}
+
+fn identity(value: &Value) -> Result<Proof, String> {
+    let section = Section::new("auth.identity", value, &IDENTITY_KEYS)?;
+    let header = section.needed("header", "X-User, the header in which the proxy says who a client is")?;
+    Ok(Proof::Identity { header, groups: section.text("groups")?, from: section.texts("from")? })
+}
+
+impl TlsSection {
+    pub(super) fn parse(value: &Value) -> Result<Self, String> {
+        let section = Section::new("tls", value, &TLS_KEYS)?;
+        let cert = section.needed("cert", "server.pem")?.into();
+        Ok(Self { cert, key: section.needed("key", "server.key")?.into() })
+    }
+
+    /// Reads the two files.
+    ///
+    /// # Errors
+    /// One sentence that names the file.
+    pub(super) fn open(&self, folder: &Path) -> Result<CertificateFiles, String> {
+        let cert = folder.join(&self.cert);
+        let key = folder.join(&self.key);
+        let seen = [FileState::of(&cert), FileState::of(&key)];
+        let tls = Tls::from_pem(&cert, &key).map_err(|error| format!("tls: {error}"))?;
+        Ok(CertificateFiles { tls, cert, key, seen })
+    }
+}
+
+/// The opened section `auth`.
+pub(super) enum OpenedAuth {
+    Tokens(Auth, Arc<TokenFile>),
+    Jwt(Auth, Box<JwtVerifier>),
+    Identity(ProxyIdentity),
+}
+
+impl OpenedAuth {
+    /// Adds it to an endpoint.
+    pub(super) fn apply(self, builder: HttpBuilder) -> HttpBuilder {
+        match self {
+            Self::Tokens(auth, file) => builder.auth(auth, SharedTokens(file)),
+            Self::Jwt(auth, verifier) => builder.auth(auth, *verifier),
+            Self::Identity(proxy) => builder.identity(proxy),
+        }
+    }
+
+    /// The file to look at while the server runs.
+    pub(super) fn file(&self) -> Option<Arc<TokenFile>> {
+        match self {
+            Self::Tokens(_, file) => Some(file.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// The state of a file by which a change is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl FileState {
+    /// `None` if the file cannot be looked at.
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Self { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
+    }
+}
+
+/// The tokens of a file, which may change at any time.
+pub(super) struct TokenFile {
+    path: PathBuf,
+    current: Mutex<CurrentTokens>,
+}
+
+struct CurrentTokens {
+    seen: Option<FileState>,
+    tokens: Arc<StaticTokens>,
+    entries: Vec<TokenEntry>,
+}
+
+impl TokenFile {
+    fn open(path: PathBuf) -> Result<Arc<Self>, String> {
+        let named = |reason: String| format!("auth.tokens: {}: {reason}", path.display());
+        // Before the file is read, so that no later change is taken for this one.
+        let seen = FileState::of(&path);
+        let entries = tokens::read(&path).map_err(named)?;
+        if tokens::is_open_to_others(&path) {
+            let text = "others than its owner can read or change it; run: chmod 600";
+            output::say("warning", &format!("{}: {text} {}", path.display(), path.display()));
+        }
+        let current = CurrentTokens { seen, tokens: verifier(&entries), entries };
+        Ok(Arc::new(Self { path, current: Mutex::new(current) }))
+    }
+
+    /// Reads the file again if it has changed. Returns the names whose tokens are no longer what they were.
+    ///
+    /// # Errors
+    /// The reason, once for each state of the file. The tokens stay what they were.
+    pub(super) fn refresh(&self) -> Result<Vec<String>, String> {
+        let seen = FileState::of(&self.path);
+        if self.current.lock().seen == seen {
+            return Ok(Vec::new());
+        }
+        let read = tokens::read(&self.path);
+        let mut current = self.current.lock();
+        current.seen = seen;
+        let entries = read
+            .map_err(|reason| format!("{}: {reason}; the tokens stay what they were", self.path.display()))?;
+        let changed = changed_names(&current.entries, &entries);
+        current.tokens = verifier(&entries);
+        current.entries = entries;
+        Ok(changed)
+    }
+}
+
+fn verifier(entries: &[TokenEntry]) -> Arc<StaticTokens> {
+    let verified = |entry: &TokenEntry| {
+        let expires = entry.expires.map(|time| u64::try_from(time.as_millisecond()).unwrap_or(0));
+        let verified = Verified::new(entry.name.as_str()).scopes(entry.scopes.iter().cloned());
+        (entry.sha256, verified.expires(expires))
+    };
+    Arc::new(StaticTokens::from_digests(entries.iter().map(verified)))
+}
+
+/// The names of which an entry is gone or different. Their new tokens alone are no reason to end a subscription.
+fn changed_names(before: &[TokenEntry], now: &[TokenEntry]) -> Vec<String> {
+    let now: BTreeMap<[u8; 32], &TokenEntry> = now.iter().map(|entry| (entry.sha256, entry)).collect();
+    let is_changed = |entry: &&TokenEntry| now.get(&entry.sha256) != Some(entry);
+    let mut names: Vec<String> = before.iter().filter(is_changed).map(|entry| entry.name.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The tokens of a file as a verifier.
+struct SharedTokens(Arc<TokenFile>);
+
+impl Verifier for SharedTokens {
+    fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
+        let tokens = self.0.current.lock().tokens.clone();
+        let found: Result<Verified, DeniedToken> = tokens.find(token);
+        Box::pin(std::future::ready(found))
+    }
+}
+
+/// A certificate that may be renewed at any time.
+pub(super) struct CertificateFiles {
+    pub(super) tls: Tls,
+    cert: PathBuf,
+    key: PathBuf,
+    seen: [Option<FileState>; 2],
+}
+
+impl CertificateFiles {
+    /// Reads the files again if one of them has changed: new connections get the new certificate. Returns whether they have.
+    ///
+    /// # Errors
+    /// The reason, once for each state of the files. The certificate stays what it was.
+    pub(super) fn refresh(&mut self) -> Result<bool, String> {
+        let seen = [FileState::of(&self.cert), FileState::of(&self.key)];
+        if self.seen == seen {
+            return Ok(false);
+        }
+        self.seen = seen;
+        let renewed = self.tls.renew(&self.cert, &self.key);
+        renewed.map(|()| true).map_err(|error| format!("{error}; the certificate stays what it was"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn wrong(value: Value) -> String {
+        AuthSection::parse(&value).unwrap_err()
+    }
+
+    // S-20: every wrong value names the key and the remedy.
+    #[test]
+    fn mistakes_name_the_key() {
+        for (value, said) in [
+            (json!("tokens.yaml"), "auth is \"tokens.yaml\", expected an object"),
+            (json!({}), "auth does not say how clients prove who they are; write one of tokens: FILE"),
+            (json!({"token": "x"}), "auth: unexpected key \"token\"; did you mean \"tokens\"?"),
+            (json!({"tokens": "a", "jwt": {}}), "auth has tokens and jwt, which contradict each other"),
+            (json!({"tokens": 7}), "auth.tokens is 7, expected a text"),
+            (json!({"jwt": {}}), "auth.jwt.issuer is missing; write issuer: https://"),
+            (json!({"jwt": {"issuer": "i", "audience": "a"}}), "auth.jwt: write jwks_url: URL"),
+            (json!({"jwt": {"isuer": "i"}}), "did you mean \"issuer\"?"),
+            (json!({"identity": {"from": "unix"}}), "auth.identity.header is missing; write header: X-User"),
+            (
+                json!({"identity": {"header": "X-User", "from": 1}}),
+                "auth.identity.from is 1, expected a list",
+            ),
+            (
+                json!({"identity": {"header": "X-User", "from": "unix"}, "resource": "https://a"}),
+                "auth: resource and scopes are of tokens",
+            ),
+        ] {
+            let error = wrong(value.clone());
+            assert!(error.starts_with(said) || error.contains(said), "{value}: {error}");
+        }
+        assert!(TlsSection::parse(&json!({"cert": "a"})).unwrap_err().starts_with("tls.key is missing"));
+    }
+
+    #[test]
+    fn what_cannot_be_opened_names_the_file() {
+        let open = |value: Value| {
+            let opened = AuthSection::parse(&value).unwrap().open(Path::new("/nowhere"));
+            opened.err().unwrap_or_default()
+        };
+        assert!(
+            open(json!({"tokens": "t.yaml"})).starts_with("auth.tokens: /nowhere/t.yaml: it does not exist")
+        );
+        let jwt = |keys: Value| json!({"jwt": {"issuer": "i", "audience": "a", "keys": keys}});
+        assert!(open(jwt("k.json".into())).starts_with("auth.jwt.keys: /nowhere/k.json: "));
+        let resource = json!({"jwt": {"issuer": "i", "audience": "a", "jwks_url": "https://a.example/k"}});
+        assert!(open(resource).starts_with("auth.resource is missing"));
+        let url = json!({"jwt": {"issuer": "i", "audience": "a", "jwks_url": "http://a.example/k"}});
+        assert!(open(url).starts_with("auth.jwt.jwks_url: "));
+        let from = json!({"identity": {"header": "X-User", "from": ["10.0.0.0/40"]}});
+        assert!(open(from).starts_with("auth.identity.from: expected addresses"));
+    }
+
+    #[test]
+    fn names_that_lose_something_are_found() {
+        let entry = |name: &str, digest: u8, scopes: &[&str]| TokenEntry {
+            name: name.into(),
+            sha256: [digest; 32],
+            scopes: scopes.iter().map(|&scope| scope.to_owned()).collect(),
+            expires: None,
+        };
+        let before = [entry("alice", 1, &["a"]), entry("bob", 2, &[]), entry("carol", 3, &[])];
+        let now = [entry("alice", 1, &[]), entry("carol", 3, &[]), entry("carol", 4, &[])];
+        assert_eq!(changed_names(&before, &now), ["alice", "bob"]);
+    }
+}

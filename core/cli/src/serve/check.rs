@@ -1,0 +1,92 @@
+//! `serve --check`: judges a file without serving it, and shows what a person sees.
+
+use super::ServeState;
+use super::address;
+use super::document::ServeDocument;
+use super::{folder_of, system};
+use crate::Outcome;
+use crate::args::Serve;
+use crate::error::Failed;
+use crate::output;
+use mcp_resources_client::{Client, Listing, Target};
+use mcp_resources_engine::client::{AllowList, ClientError, Failure};
+use mcp_resources_engine::http::Auth;
+use mcp_resources_engine::principal::ANONYMOUS;
+use mcp_resources_runtime::server::ResourceServer;
+use mcp_resources_runtime::transport::http::{StaticTokens, Verified};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// The token of the person whose view is shown. The endpoint exists for this process alone, for a moment.
+const TOKEN_BYTES: usize = 32;
+
+/// Opens everything that the file names. Status 2 for the first mistake, as at a start.
+pub(super) fn run(document: ServeDocument, args: &Serve) -> Outcome {
+    let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
+    let status = runtime.block_on(async {
+        // Its own files are read, whether or not the words name an address.
+        drop(address::open(&document, &folder, args)?);
+        let serving = ServeState::begin(document, folder, !args.no_tools)?;
+        match &args.principal {
+            None => {
+                output::say("note", "the file has no mistake");
+                Ok(0)
+            }
+            Some(name) => show(&serving.server, name, &args.scope).await,
+        }
+    });
+    runtime.shutdown_background();
+    status
+}
+
+/// Prints the URIs and templates that a person sees, one on each line.
+async fn show(server: &ResourceServer, name: &str, scopes: &[String]) -> Outcome {
+    let mut random = [0; TOKEN_BYTES];
+    getrandom::fill(&mut random).map_err(|error| Failed::new(error.to_string()))?;
+    let token = random.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    let mut endpoint = server.http();
+    let mut headers = BTreeMap::new();
+    if name != ANONYMOUS {
+        let verified = Verified::new(name).scopes(scopes);
+        let tokens =
+            StaticTokens::new([(&token, verified)]).map_err(|error| Failed::new(error.to_string()))?;
+        endpoint = endpoint.auth(Auth::handed_out(), tokens);
+        headers.insert("Authorization".to_owned(), format!("Bearer {token}"));
+    }
+    let listener = endpoint.bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(system)?;
+    let url = format!("http://{}/mcp", listener.address());
+    let http = listener.server().clone();
+    let serving = tokio::spawn(listener.serve());
+    let client = Client::builder()
+        .server("serve", Target::Url { url, headers })
+        .allow("serve", &AllowList::Everything)
+        .on_left_out(|_, what| output::say("warning", what))
+        .connect()?;
+    let mut out = io::stdout().lock();
+    let mut shown = Ok(0);
+    for listing in [client.list(), client.list_templates()] {
+        if let Err(error) = print(listing, &mut out).await {
+            shown = Err(error);
+            break;
+        }
+    }
+    client.close().await;
+    http.shutdown();
+    // It ends at once: its only client has left.
+    let _ = serving.await;
+    shown
+}
+
+async fn print(mut listing: Listing, out: &mut impl Write) -> Outcome {
+    while let Some(listed) = listing.next().await {
+        match listed {
+            Ok(listed) => writeln!(out, "{}", output::plain(&listed.uri))?,
+            Err(ClientError::Failed(Failure::Unsupported { .. })) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(0)
+}
