@@ -11,6 +11,7 @@
  * await server.run();
  * ```
  */
+export type { AttachOptions, SdkFactory, SdkHandler, SdkServer } from './attach.js';
 export type { AuditFunction } from './audit.js';
 export {
   type Auth,

@@ -15,4 +15,5 @@ pub(crate) mod quick;
 pub(crate) mod redact;
 pub(crate) mod request;
 pub(crate) mod run;
+pub(crate) mod table;
 pub(crate) mod woken;

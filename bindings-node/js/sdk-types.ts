@@ -1,0 +1,35 @@
+/** The parts of the SDK that are used, which is not a dependency. */
+import type { SdkServer } from './attach.js';
+
+/** A server, below the `McpServer`. */
+export interface LowServer extends SdkServer {
+  readonly transport?: unknown;
+  getNegotiatedProtocolVersion?(): string | undefined;
+}
+export interface Message {
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+}
+export interface Extra {
+  readonly authInfo?: AuthInfo;
+  readonly requestInfo?: unknown;
+  readonly request?: unknown;
+}
+export interface AuthInfo {
+  readonly clientId: string;
+  readonly scopes?: readonly string[];
+  readonly extra?: { readonly sub?: unknown };
+}
+export type Receive = (message: Message, extra?: Extra) => void;
+export type Send = (message: Message, options?: { readonly relatedRequestId?: string | number }) => Promise<void>;
+export interface Transport {
+  readonly sessionId?: string | undefined;
+  onmessage?: Receive | undefined;
+  onclose?: (() => void) | undefined;
+  send: Send;
+  /** The pipe of a channel of `serveStdio`, whose listens pass no server. */
+  readonly _wire?: Transport;
+}
