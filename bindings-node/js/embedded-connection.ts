@@ -6,6 +6,7 @@
 import type { Attachment } from './attach.js';
 import { binding, type EmbeddedSession, type MessageSender, SortedBy, StepKind } from './binding.js';
 import type { EmbeddedDriver } from './embedded.js';
+import { failed } from './log.js';
 import type { Extra, LowServer, Message, Receive, Send, Transport } from './sdk-types.js';
 
 /** A request that the core answers. */
@@ -69,7 +70,7 @@ export class EmbeddedConnection {
 
   /** Takes a message of the client. */
   receive(message: Message, extra?: Extra): void {
-    if (message.method === undefined || this.#isClosed || !this.#take(message, extra)) this.#theirs?.(message, extra);
+    if (message.method === undefined || this.#isClosed || !this.take(message, extra)) this.#theirs?.(message, extra);
   }
 
   /** Ends with the transport: requests are cancelled, and nothing is kept. */
@@ -85,13 +86,13 @@ export class EmbeddedConnection {
   #hookWire(wire: Transport, before: Receive): void {
     wire.onmessage = (message, extra) => {
       const isOurs =
-        message.method !== undefined && !this.#isClosed && this.#isModern && this.#take(message, extra, true);
+        message.method !== undefined && !this.#isClosed && this.#isModern && this.take(message, extra, true);
       if (!isOurs) before.call(wire, message, extra);
     };
   }
 
-  /** Answers a message, or returns `false`: then it goes to the SDK. `early`: it comes to this function again if it is not ours. */
-  #take(message: Message, extra: Extra | undefined, early = false): boolean {
+  /** Answers a message, or returns `false`: then it goes to the SDK. `early`: it comes here again if it is not ours. */
+  take(message: Message, extra?: Extra, early = false): boolean {
     const { method = '', params } = message;
     const isHttp = (extra?.requestInfo ?? extra?.request) !== undefined;
     const isLocal = !isHttp && this.#transport.sessionId === undefined;
@@ -107,7 +108,9 @@ export class EmbeddedConnection {
       this.#session?.core.tell(method, text(params), sender);
       return false;
     }
-    void this.#answer(message, extra, sender, by === SortedBy.Both).catch(() => {}); // the client is gone
+    this.#answer(message, extra, sender, by === SortedBy.Both).catch((error) => {
+      if (!this.#isClosed) failed(this.#driver.logger, 'attach', method, error);
+    });
     return true;
   }
 

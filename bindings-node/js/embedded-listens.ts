@@ -48,12 +48,15 @@ export function wrapped<H extends SdkHandler>(attached: Attachment, native: Serv
       copy?.body?.cancel().catch(() => {});
       return response;
     }
-    response.body?.cancel().catch(() => {});
     const message = (options?.parsedBody ?? (await copy?.json())) as Message;
     const stream = new ListenStream(open);
     const connection = new EmbeddedConnection(attached, server, stream);
+    if (!connection.take(message, { request, ...(options?.authInfo && { authInfo: options.authInfo }) })) {
+      stream.close();
+      return response;
+    }
+    response.body?.cancel().catch(() => {});
     request.signal.addEventListener('abort', () => stream.close(), { once: true });
-    connection.receive(message, { request, ...(options?.authInfo && { authInfo: options.authInfo }) });
     return new Response(stream.body, { status: response.status, headers: response.headers });
   };
   const close = async (): Promise<void> => {

@@ -377,14 +377,16 @@ export class ResourceServer {
    * @param options - `adopt`: whether its own resources are served too.
    * @returns this server.
    * @throws {TypeError} `app` is no server of the SDK, or an option does not exist.
-   * @throws {RegistrationError} this server is attached already, or a provider serves every URI.
-   * @throws {Error} the SDK's server is attached or connected already, its version lacks something, or both have a name.
+   * @throws {RegistrationError} a provider serves every URI, so that nothing can be adopted.
+   * @throws {Error} one of the servers is attached already, the SDK's is connected, its version lacks something, or both have
+   *   a tool of one name.
    */
   attach<A extends SdkServer | SdkFactory>(
     app: A,
     options: AttachOptions = {},
   ): this & { readonly factory: A extends SdkFactory ? A : SdkFactory } {
     checkOptions('attach', options, { adopt: FLAG });
+    if (this.#attachment !== undefined) throw new Error('this ResourceServer is attached already; make another one');
     this.#attachment = new Attachment(this.name, internals(this), app, options.adopt ?? true);
     return this as this & { readonly factory: A extends SdkFactory ? A : SdkFactory };
   }
