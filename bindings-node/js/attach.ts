@@ -58,6 +58,7 @@ export class Attachment {
   readonly #local = new binding.MessageSender(null, [], true);
   readonly #senders = new WeakMap<AuthInfo, MessageSender>();
   #started: Promise<void> | undefined;
+  #isWarned = false;
 
   constructor(
     name: string,
@@ -71,8 +72,12 @@ export class Attachment {
     this.#name = name;
     this.#lifespan = lifespan;
     this.driver = new EmbeddedDriver(native, peers, adopt);
-    if (low === undefined) this.factory = (context) => this.#made((app as SdkFactory)(context));
-    else this.#hook(low);
+    if (low === undefined) {
+      this.factory = (context) => {
+        this.#checkWrapped(context);
+        return this.#made((app as SdkFactory)(context));
+      };
+    } else this.#hook(low);
   }
 
   /** The sender of a message. */
@@ -103,6 +108,19 @@ export class Attachment {
   stop(): void {
     if (this.#started !== undefined && !this.#lifespan.isEmpty) this.#lifespan.left(this.driver.logger);
     this.#started = undefined;
+  }
+
+  /** A handler that nobody has wrapped answers listens without this server. */
+  #checkWrapped(context: { readonly era?: unknown; readonly requestInfo?: unknown } | undefined): void {
+    if (this.#isWarned || context?.era !== 'modern' || context.requestInfo === undefined) return;
+    if (this.exchange?.getStore() !== undefined) return;
+    this.#isWarned = true;
+    const fix = 'serve resources.wrap(createMcpHandler(resources.factory))';
+    warned(
+      this.driver.logger,
+      this.#name,
+      `clients of 2026-07-28 are not told of changes of attached resources; ${fix}`,
+    );
   }
 
   #check(native: Internals['native'], app: SdkServer, low: LowServer): void {

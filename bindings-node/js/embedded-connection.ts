@@ -32,10 +32,13 @@ export class EmbeddedConnection {
   readonly #calls = new Map<string, Call>();
   #theirs: Receive | undefined;
   #session: { readonly core: EmbeddedSession; readonly number: number } | undefined;
+  readonly #mustBeModern: boolean;
   #questions = 0;
   #isClosed = false;
 
-  constructor(attached: Attachment, server: LowServer, transport: Transport) {
+  /** `isModern`: each request stands for itself, although the server has not agreed on a revision. */
+  constructor(attached: Attachment, server: LowServer, transport: Transport, isModern = false) {
+    this.#mustBeModern = isModern;
     this.#attached = attached;
     this.#driver = attached.driver;
     this.#server = server;
@@ -115,7 +118,7 @@ export class EmbeddedConnection {
   }
 
   get #isModern(): boolean {
-    return binding.Embedding.isModern(this.#server.getNegotiatedProtocolVersion?.() ?? '');
+    return this.#mustBeModern || binding.Embedding.isModern(this.#server.getNegotiatedProtocolVersion?.() ?? '');
   }
 
   #begin(lasts: boolean, { id: _, method: __, params: ___, ...envelope }: Message) {

@@ -50,7 +50,7 @@ export function wrapped<H extends SdkHandler>(attached: Attachment, native: Serv
     }
     const message = (options?.parsedBody ?? (await copy?.json())) as Message;
     const stream = new ListenStream(open);
-    const connection = new EmbeddedConnection(attached, server, stream);
+    const connection = new EmbeddedConnection(attached, server, stream, true);
     if (!connection.take(message, { request, ...(options?.authInfo && { authInfo: options.authInfo }) })) {
       stream.close();
       return response;

@@ -404,6 +404,45 @@ test('attach: a client that leaves in a listen, and one that cancels, end what t
   await until(() => watched.size === 0);
 });
 
+test('attach: a handler tells changes on its bus; the log says if nobody has wrapped it', async () => {
+  const resources = attached(2);
+  const handler = resources.wrap(createMcpHandler(resources.factory));
+  const fetched = (url, init) => handler.fetch(new Request(url, init));
+  const client = CLIENTS['client 2, modern'];
+  const connection = client.make();
+  const told = [];
+  client.hear(connection, told);
+  await connection.connect(client.http(new URL('http://localhost/mcp'), { fetch: fetched }));
+  const filter = { resourceSubscriptions: ['app://own'], resourcesListChanged: true, toolsListChanged: true };
+  const listen = await connection.listen(filter);
+  assert.deepEqual(listen.honoredFilter, filter);
+  handler.notify.resourceUpdated('app://own');
+  handler.notify.resourceUpdated('app://other');
+  handler.notify.toolsChanged();
+  resources.notifyListChanged();
+  await until(() => told.length >= 3);
+  await sleep(COALESCED);
+  assert.deepEqual(told.toSorted(), [
+    ['resources', undefined],
+    ['tools', undefined],
+    ['updated', 'app://own'],
+  ]);
+  await handler.close();
+  await connection.close();
+  const open = attached(2);
+  const bare = createMcpHandler(open.factory);
+  const { text: warning } = await heard(async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const other = client.make();
+      const near = { fetch: (url, init) => bare.fetch(new Request(url, init)) };
+      await other.connect(client.http(new URL('http://localhost/mcp'), near));
+      assert.equal(await text(other, 'shop://live'), 'live');
+      await other.close();
+    }
+  });
+  assert.equal(warning.match(/serve resources\.wrap\(createMcpHandler\(resources\.factory\)\)/g).length, 1);
+});
+
 for (const [generation, name] of [
   [2, 'client 2, legacy'],
   [1, 'sdk 1'],
