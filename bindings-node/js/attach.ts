@@ -4,29 +4,16 @@
  * Law: this module carries values between the SDK and the core. It never imports the SDK.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks';
-import { binding, type MessageSender } from './binding.js';
+import { binding, type MessageSender, type Server } from './binding.js';
 import { isObject, shown } from './check.js';
+import type { Peers } from './driver.js';
 import { EmbeddedDriver } from './embedded.js';
-import { EmbeddedConnection } from './embedded-connection.js';
+import { type ConnectionOwner, EmbeddedConnection } from './embedded-connection.js';
 import type { HttpExchange } from './embedded-listens.js';
 import type { Lifespan } from './lifespan.js';
 import { warned } from './log.js';
-import { unsupported } from './sdk.js';
-import type { AuthInfo, Extra, LowServer } from './sdk-types.js';
-import type { Internals } from './server.js';
-
-/** A server of the SDK: an `McpServer` or `Server` of `@modelcontextprotocol/server` 2.x or `@modelcontextprotocol/sdk` 1.32. */
-export interface SdkServer {
-  connect(transport: never): Promise<void>;
-  close(): Promise<void>;
-}
-/** A function that makes a server of the SDK for each connection or request. */
-export type SdkFactory = (context: never) => SdkServer | PromiseLike<SdkServer>;
-/** A handler that `createMcpHandler` of the SDK made. */
-export interface SdkHandler {
-  readonly fetch: (request: Request, options?: never) => Promise<Response>;
-  readonly close: () => Promise<void>;
-}
+import type { AuthInfo, Extra, LowServer, SdkFactory, SdkServer } from './sdk-types.js';
+import { unsupported } from './sdk-version.js';
 
 /** How a `ResourceServer` is attached. */
 export interface AttachOptions {
@@ -45,8 +32,15 @@ const NEEDED = [
 ];
 const ATTACHED = new WeakSet<object>();
 
+/** The parts of a `ResourceServer`. */
+export interface ServerParts {
+  readonly native: Server;
+  readonly peers: Peers;
+  readonly lifespan: Lifespan;
+}
+
 /** The hook on a server, or on those that a factory makes. */
-export class Attachment {
+export class Attachment implements ConnectionOwner {
   /** Makes servers, if there is a factory. */
   readonly factory: SdkFactory | undefined;
   readonly driver: EmbeddedDriver;
@@ -62,7 +56,7 @@ export class Attachment {
 
   constructor(
     name: string,
-    { native, peers, lifespan }: Internals,
+    { native, peers, lifespan }: ServerParts,
     readonly app: SdkServer | SdkFactory,
     adopt: boolean,
   ) {
@@ -123,7 +117,7 @@ export class Attachment {
     );
   }
 
-  #check(native: Internals['native'], app: SdkServer, low: LowServer): void {
+  #check(native: Server, app: SdkServer, low: LowServer): void {
     if (ATTACHED.has(low))
       throw new Error('a ResourceServer is attached to this server already; register everything on that one');
     if (low.transport !== undefined) throw new Error('this server is connected already; attach before connect()');

@@ -3,11 +3,19 @@
  *
  * Law: this module carries values between the SDK and the core.
  */
-import type { Attachment } from './attach.js';
 import { binding, type EmbeddedSession, type MessageSender, SortedBy, StepKind } from './binding.js';
 import type { EmbeddedDriver } from './embedded.js';
 import { failed } from './log.js';
 import type { Extra, LowServer, Message, Receive, Send, Transport } from './sdk-types.js';
+
+/** What all transports of attached servers share. */
+export interface ConnectionOwner {
+  readonly driver: EmbeddedDriver;
+  /** The sender of a message. */
+  sender(extra: Extra | undefined, isLocal: boolean): MessageSender;
+  /** Logs what the core has found. */
+  warn(): void;
+}
 
 /** A request that the core answers. */
 interface Call {
@@ -20,7 +28,7 @@ interface Call {
 
 /** One transport of a server of the SDK. */
 export class EmbeddedConnection {
-  readonly #attached: Attachment;
+  readonly #attached: ConnectionOwner;
   readonly #driver: EmbeddedDriver;
   readonly #server: LowServer;
   readonly #transport: Transport;
@@ -37,7 +45,7 @@ export class EmbeddedConnection {
   #isClosed = false;
 
   /** `isModern`: each request stands for itself, although the server has not agreed on a revision. */
-  constructor(attached: Attachment, server: LowServer, transport: Transport, isModern = false) {
+  constructor(attached: ConnectionOwner, server: LowServer, transport: Transport, isModern = false) {
     this.#mustBeModern = isModern;
     this.#attached = attached;
     this.#driver = attached.driver;

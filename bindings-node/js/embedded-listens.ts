@@ -1,10 +1,9 @@
 /** Listens over HTTP: `createMcpHandler` of the SDK accepts them and answers them before it asks a server. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Attachment, SdkHandler } from './attach.js';
 import type { Server } from './binding.js';
 import { shown } from './check.js';
-import { EmbeddedConnection } from './embedded-connection.js';
-import type { AuthInfo, LowServer, Message } from './sdk-types.js';
+import { type ConnectionOwner, EmbeddedConnection } from './embedded-connection.js';
+import type { AuthInfo, LowServer, Message, SdkHandler } from './sdk-types.js';
 
 /** Comments are sent at this interval in milliseconds, as the SDK does, so that proxies keep the stream open. */
 const KEEP_ALIVE = 15_000;
@@ -17,6 +16,11 @@ export interface HttpExchange {
   isConnected?: boolean;
 }
 
+/** Where the request over HTTP is kept while the SDK serves it. */
+export interface HttpOwner {
+  exchange: AsyncLocalStorage<HttpExchange> | undefined;
+}
+
 interface Options {
   readonly parsedBody?: unknown;
   readonly authInfo?: AuthInfo;
@@ -27,7 +31,7 @@ interface BusEvent {
 }
 
 /** A handler that answers the listens which `handler` accepts. */
-export function wrapped<H extends SdkHandler>(attached: Attachment, native: Server, handler: H): H {
+export function wrapped<H extends SdkHandler>(attached: ConnectionOwner & HttpOwner, native: Server, handler: H): H {
   const { bus } = handler as { bus?: { subscribe?(listener: (event: BusEvent) => void): unknown } };
   if (typeof handler?.fetch !== 'function' || typeof bus?.subscribe !== 'function') {
     throw new TypeError(`wrap takes what createMcpHandler returns, not ${shown(handler)}`);

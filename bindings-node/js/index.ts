@@ -11,7 +11,7 @@
  * await server.run();
  * ```
  */
-export type { AttachOptions, SdkFactory, SdkHandler, SdkServer } from './attach.js';
+export type { AttachOptions } from './attach.js';
 export type { AuditFunction } from './audit.js';
 export {
   type Auth,
@@ -138,6 +138,7 @@ export {
   Sample,
 } from './results.js';
 export type { StandardIssue, StandardResult, StandardSchema } from './schema.js';
+export type { SdkFactory, SdkHandler, SdkServer } from './sdk-types.js';
 export {
   type Lists,
   type Method,

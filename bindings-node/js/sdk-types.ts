@@ -1,5 +1,16 @@
 /** The parts of the SDK that are used, which is not a dependency. */
-import type { SdkServer } from './attach.js';
+/** A server of the SDK: an `McpServer` or `Server` of `@modelcontextprotocol/server` 2.x or `@modelcontextprotocol/sdk` 1.32. */
+export interface SdkServer {
+  connect(transport: never): Promise<void>;
+  close(): Promise<void>;
+}
+/** A function that makes a server of the SDK for each connection or request. */
+export type SdkFactory = (context: never) => SdkServer | PromiseLike<SdkServer>;
+/** A handler that `createMcpHandler` of the SDK made. */
+export interface SdkHandler {
+  readonly fetch: (request: Request, options?: never) => Promise<Response>;
+  readonly close: () => Promise<void>;
+}
 
 /** A server, below the `McpServer`. */
 export interface LowServer extends SdkServer {

@@ -3,18 +3,15 @@
  * `require`, do not know each other's objects.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createRequire } from 'node:module';
-import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Attachment, SdkFactory, SdkHandler, SdkServer } from './attach.js';
+import type { Attachment } from './attach.js';
 import type { ListenOptions } from './options.js';
-import type { ResourceServer } from './server.js';
+import type { SdkFactory, SdkHandler, SdkServer } from './sdk-types.js';
+import { FIRST, program, SECOND, unsupported } from './sdk-version.js';
 import { type Ending, exitAfter, onSignals } from './signals.js';
 
-const SECOND = '@modelcontextprotocol/server';
-const FIRST = '@modelcontextprotocol/sdk';
 const NODE = '@modelcontextprotocol/node';
 /** Most sessions of a handler for the first generation: the one that was used least recently ends. */
 const SESSIONS = 10_000;
@@ -26,22 +23,21 @@ export type SdkNodeHandler = (request: IncomingMessage, response: ServerResponse
 
 // biome-ignore lint/suspicious/noExplicitAny: a module of the SDK, which is not a dependency
 type Module = Record<string, any>;
-
-/** The error for a version of the SDK without something that is needed. */
-export function unsupported(missing: string): Error {
-  const found = [SECOND, FIRST].map((name) => [name, versionOf(name)]).filter(([, version]) => version !== undefined);
-  const has = found.map((pair) => pair.join(' ')).join(' and ') || 'the SDK of this server';
-  return new Error(
-    `attach needs ${missing}, which ${has} does not have; install ${SECOND}@2, ${FIRST}@1.32 or a newer mcp-resources`,
-  );
-}
+/** `wrap` of the `ResourceServer`. */
+type Wrap = (handler: SdkHandler) => SdkHandler;
 
 /** Serves standard input and output until the client closes its end, a signal, or `ending`. */
-export async function serveStdio(attached: Attachment, ending: Ending, signals: boolean): Promise<void> {
+export async function serveStdio(
+  attached: Attachment,
+  ending: Ending,
+  { signals, grace }: { readonly signals: boolean; readonly grace: number },
+): Promise<void> {
   const { app, factory } = attached;
   const server = factory === undefined ? (app as SdkServer) : await factory({ era: 'legacy' } as never);
   const isSecond = isSecondGeneration(server);
-  const { StdioServerTransport, serveStdio } = await load(isSecond ? `${SECOND}/stdio` : `${FIRST}/server/stdio.js`);
+  const { StdioServerTransport, serveStdio } = await load(
+    isSecond ? `${SECOND}/stdio` : [FIRST, 'server', 'stdio.js'].join('/'),
+  );
   let stop = (): void => {};
   const stopping = new Promise<void>((resolve) => {
     stop = resolve;
@@ -59,10 +55,9 @@ export async function serveStdio(attached: Attachment, ending: Ending, signals: 
   const onerror = (error: unknown): void => attached.driver.logger.error('mcp-resources: the SDK:', error);
   let handle: { close(): Promise<void> } = server;
   if (isSecond) {
-    // The one that was made to find its generation serves first.
-    const made = [server];
-    const make: SdkFactory = (context) => made.pop() ?? (factory === undefined ? server : factory(context));
-    handle = serveStdio(make, { transport, onerror });
+    // The one that was made to find its generation was asked for in one era only.
+    if (factory !== undefined) await server.close();
+    handle = serveStdio(factory ?? (() => server), { transport, onerror });
     const { onclose } = transport;
     transport.onclose = () => {
       onclose?.();
@@ -77,14 +72,16 @@ export async function serveStdio(attached: Attachment, ending: Ending, signals: 
     process.stdin.removeListener('end', stop);
     release?.();
     leave();
-    await handle.close();
+    // After the end of input the first generation still answers what is in flight.
+    if (isSecond || isInterrupted || !process.stdin.readableEnded) await handle.close();
+    else setTimeout(() => void handle.close(), grace).unref();
     if (isInterrupted) exitAfter(0);
   }
 }
 
 /** Serves HTTP until a signal or `ending`. */
 export async function serveHttp(
-  resources: ResourceServer,
+  wrap: Wrap,
   attached: Attachment,
   options: ListenOptions,
   ending: Ending,
@@ -96,7 +93,7 @@ export async function serveHttp(
     );
   }
   const { host = '127.0.0.1', port = 8000, path: at = '/mcp', onListening } = options;
-  const handle = nodeHandler(resources, attached, 'run({ http })');
+  const handle = nodeHandler(wrap, attached, 'run({ http })');
   const allowed = [...LOOPBACK, host.includes(':') ? `[${host}]` : host];
   const server = createServer((request, response) => {
     const { host: named, origin } = request.headers;
@@ -133,16 +130,15 @@ export async function serveHttp(
 }
 
 /** A request handler for `node:http`, made of the SDK's own. `what` names the call for errors. */
-export function nodeHandler(resources: ResourceServer, attached: Attachment, what: string): SdkNodeHandler {
+export function nodeHandler(wrap: Wrap, attached: Attachment, what: string): SdkNodeHandler {
   const factory = factoryOf(attached, what);
   let made: Promise<SdkNodeHandler> | undefined;
   const make = async (): Promise<SdkNodeHandler> => {
     const probe = await factory({ era: 'legacy' } as never);
-    const isSecond = isSecondGeneration(probe);
     await probe.close();
-    if (!isSecond) return sessions(factory);
+    if (!isSecondGeneration(probe)) return sessions(factory);
     const { toNodeHandler } = await load(NODE);
-    return toNodeHandler(await handlerOf(resources, factory));
+    return toNodeHandler(await handlerOf(wrap, factory));
   };
   return (request, response, body) => {
     made ??= make();
@@ -157,24 +153,29 @@ export function nodeHandler(resources: ResourceServer, attached: Attachment, wha
 }
 
 /** A request handler for the Fetch API: the `createMcpHandler` of the SDK. */
-export function fetchHandler(resources: ResourceServer, attached: Attachment): (request: Request) => Promise<Response> {
+export function fetchHandler(wrap: Wrap, attached: Attachment): (request: Request) => Promise<Response> {
   const factory = factoryOf(attached, 'fetchHandler()');
   let made: Promise<SdkHandler> | undefined;
   return async (request) => {
-    made ??= handlerOf(resources, factory);
+    made ??= handlerOf(wrap, factory);
     return (await made).fetch(request);
   };
 }
 
-async function handlerOf(resources: ResourceServer, factory: SdkFactory): Promise<SdkHandler> {
+async function handlerOf(wrap: Wrap, factory: SdkFactory): Promise<SdkHandler> {
+  const probe = await factory({ era: 'legacy' } as never);
+  if (!isSecondGeneration(probe)) {
+    throw new Error(`fetchHandler() needs servers of ${SECOND}, and attach got those of ${FIRST}; use nodeHandler()`);
+  }
+  await probe.close();
   const { createMcpHandler } = await load(SECOND);
   if (createMcpHandler === undefined) throw unsupported('createMcpHandler()');
-  return resources.wrap(createMcpHandler(factory));
+  return wrap(createMcpHandler(factory));
 }
 
 /** The first generation has transports alone: one for each session. */
 async function sessions(factory: SdkFactory): Promise<SdkNodeHandler> {
-  const { StreamableHTTPServerTransport } = await load(`${FIRST}/server/streamableHttp.js`);
+  const { StreamableHTTPServerTransport } = await load([FIRST, 'server', 'streamableHttp.js'].join('/'));
   const open = new Map<string, Module>();
   return async (request, response, body) => {
     const id = request.headers['mcp-session-id'];
@@ -219,7 +220,7 @@ function isSecondGeneration(server: SdkServer): boolean {
 
 /** A module of the caller's copy of the SDK: of the build that the program has loaded. */
 async function load(name: string): Promise<Module> {
-  const from = createRequire(process.argv[1] ?? path.join(process.cwd(), 'index.js'));
+  const from = program();
   let required: string;
   try {
     required = from.resolve(name);
@@ -230,17 +231,6 @@ async function load(name: string): Promise<Module> {
   if (from.cache[required] !== undefined) return from(name);
   const imported = required.replace(/\.cjs$/, '.mjs').replace('/dist/cjs/', '/dist/esm/');
   return import(pathToFileURL(existsSync(imported) ? imported : required).href);
-}
-
-function versionOf(name: string): string | undefined {
-  try {
-    const from = createRequire(process.argv[1] ?? path.join(process.cwd(), 'index.js'));
-    const folder = from.resolve.paths(name)?.find((folder) => existsSync(path.join(folder, name, 'package.json')));
-    if (folder === undefined) return undefined;
-    return JSON.parse(readFileSync(path.join(folder, name, 'package.json'), 'utf8')).version;
-  } catch {
-    return undefined;
-  }
 }
 
 function hostname(url: string): string {

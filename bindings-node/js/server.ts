@@ -1,7 +1,7 @@
 /** `ResourceServer`: registers resources, templates, tools, prompts, providers and methods, and serves them. */
 import { randomBytes } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
-import { Attachment, type AttachOptions, type SdkFactory, type SdkHandler, type SdkServer } from './attach.js';
+import { Attachment, type AttachOptions } from './attach.js';
 import { audited } from './audit.js';
 import { binding, type Edit, type NativeFunction, type PlainValue, type Server } from './binding.js';
 import { CALL, checkFunction, checkOptions, checkText, FLAG, isObject, shown, TEXT } from './check.js';
@@ -34,6 +34,7 @@ import { nativeOf, type Provider } from './provider.js';
 import { redactor } from './redact.js';
 import type { JsonObject, MethodResult } from './results.js';
 import * as sdk from './sdk.js';
+import type { SdkFactory, SdkHandler, SdkServer } from './sdk-types.js';
 import type { Ending } from './signals.js';
 import type { Variable, Variables } from './template-types.js';
 import type {
@@ -434,7 +435,7 @@ export class ResourceServer {
     }
     const attached = this.#attachment;
     if (attached !== undefined) {
-      await this.#hosted(() => sdk.serveHttp(this, attached, http, this.#ending));
+      await this.#hosted(() => sdk.serveHttp(this.#wrap, attached, http, this.#ending));
       return;
     }
     const { serve } = await import('./http.js');
@@ -464,7 +465,7 @@ export class ResourceServer {
   nodeHandler(options: HttpOptions = {}): NodeHandler {
     if (options instanceof IncomingMessage) throw madeFor('nodeHandler', 'request, response');
     if (this.#attachment !== undefined)
-      return this.#attachedHandler(sdk.nodeHandler(this, this.#attachment, 'nodeHandler()'), options);
+      return this.#attachedHandler(sdk.nodeHandler(this.#wrap, this.#attachment, 'nodeHandler()'), options);
     return nodeHandler(...this.#endpoint(options));
   }
 
@@ -475,7 +476,8 @@ export class ResourceServer {
    */
   fetchHandler(options: HttpOptions = {}): FetchHandler {
     if (options instanceof Request) throw madeFor('fetchHandler', 'request');
-    if (this.#attachment !== undefined) return this.#attachedHandler(sdk.fetchHandler(this, this.#attachment), options);
+    if (this.#attachment !== undefined)
+      return this.#attachedHandler(sdk.fetchHandler(this.#wrap, this.#attachment), options);
     return fetchHandler(...this.#endpoint(options));
   }
 
@@ -512,6 +514,8 @@ export class ResourceServer {
     this.#take?.();
     this.#native.flushAudit();
   }
+
+  readonly #wrap = (handler: SdkHandler): SdkHandler => this.wrap(handler);
 
   /** A handler of the SDK's, which has options of its own. */
   #attachedHandler<H extends object>(handler: H, options: HttpOptions): H & { readonly close: () => void } {
@@ -551,7 +555,9 @@ export class ResourceServer {
     try {
       const attached = this.#attachment;
       if (attached !== undefined) {
-        await this.#hosted(() => sdk.serveStdio(attached, this.#ending, options.signals));
+        await this.#hosted(() =>
+          sdk.serveStdio(attached, this.#ending, { signals: options.signals, grace: this.#native.grace }),
+        );
         return;
       }
       const { serve } = await import('./stdio.js');

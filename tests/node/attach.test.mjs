@@ -1,5 +1,6 @@
 // `ResourceServer.attach`: our resources in servers of both generations of the official SDK, to the official clients.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
@@ -510,6 +511,37 @@ test('attach refuses what it cannot do, with a sentence', async () => {
   assert.throws(() => attached(2).nodeHandler({ path: '/x' }), /unexpected option "path"; the SDK serves this server/);
   assert.throws(() => ours().wrap({}), /call attach\(\) first/);
   assert.throws(() => attached(2).wrap({}), /wrap takes what createMcpHandler returns/);
+});
+
+test('attach: fetchHandler is that of the second generation', async () => {
+  const resources = attached(2);
+  const handle = resources.fetchHandler();
+  const fetched = { fetch: (url, init) => handle(new Request(url, init)) };
+  const connection = CLIENTS['client 2, modern'].make();
+  await connection.connect(CLIENTS['client 2, modern'].http(new URL('http://localhost/mcp'), fetched));
+  assert.equal(await text(connection, 'shop://live'), 'live');
+  await connection.close();
+  const first = attached(1).fetchHandler();
+  await assert.rejects(first(new Request('http://localhost/mcp')), /needs servers of .*; use nodeHandler\(\)/);
+});
+
+test('attach to SDK 1: what is in flight at the end of input is answered', async () => {
+  const child = spawn(process.execPath, [APP, '1', 'run'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: ABOUT };
+  const lines = [
+    { id: 1, method: 'initialize', params },
+    { method: 'notifications/initialized' },
+    { id: 2, method: 'tools/call', params: { name: 'steps', arguments: {} } },
+    { id: 3, method: 'resources/read', params: { uri: 'shop://live' } },
+  ].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  child.stdin.end(lines.join(''));
+  let out = '';
+  for await (const chunk of child.stdout) out += chunk;
+  const ids = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).id);
+  assert.deepEqual(ids.filter((id) => id !== undefined).toSorted(), [1, 2, 3]);
 });
 
 test('attach: a low-level Server, and run over HTTP', async () => {
