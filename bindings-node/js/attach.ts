@@ -94,7 +94,7 @@ export class Attachment implements ConnectionOwner {
 
   /** Runs `onStart` once, before the first client. */
   start(): Promise<void> {
-    this.#started ??= this.#lifespan.isEmpty ? Promise.resolve() : this.#lifespan.enter();
+    this.#started ??= this.#enter();
     return this.#started;
   }
 
@@ -102,6 +102,16 @@ export class Attachment implements ConnectionOwner {
   stop(): void {
     if (this.#started !== undefined && !this.#lifespan.isEmpty) this.#lifespan.left(this.driver.logger);
     this.#started = undefined;
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#lifespan.isEmpty) return;
+    try {
+      await this.#lifespan.enter();
+    } catch (error) {
+      this.#started = undefined;
+      throw error;
+    }
   }
 
   /** A handler that nobody has wrapped answers listens without this server. */

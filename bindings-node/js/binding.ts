@@ -37,6 +37,7 @@ export type {
   ResponseHead,
   ScopeFields,
   Server,
+  StepFields,
   TlsFields,
   TokenVerifier,
   Turned,

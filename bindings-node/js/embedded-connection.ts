@@ -3,7 +3,7 @@
  *
  * Law: this module carries values between the SDK and the core.
  */
-import { binding, type EmbeddedSession, type MessageSender, SortedBy, StepKind } from './binding.js';
+import { binding, type EmbeddedSession, type MessageSender, SortedBy, type StepFields, StepKind } from './binding.js';
 import type { EmbeddedDriver } from './embedded.js';
 import { failed } from './log.js';
 import type { Extra, LowServer, Message, Receive, Send, Transport } from './sdk-types.js';
@@ -159,44 +159,40 @@ export class EmbeddedConnection {
     const key = JSON.stringify(id);
     const call: Call = { number: driver.open(), id, asked: new Map(), isOver: false };
     this.#calls.set(key, call);
+    const answered = (): void => {
+      call.isOver = true;
+      if (this.#calls.get(key) === call) this.#calls.delete(key);
+    };
     let latest = both ? await this.#ask(call, message, extra) : undefined;
     if (call.isOver) return;
     const session =
       this.#session?.core ?? driver.native.connect(this.#server.getNegotiatedProtocolVersion?.() ?? '', true, null);
     const start = () => session.start(method, text(params), key, sender, call.number, latest && theirs(latest));
-    const number = driver.scopes.arrives(call.number, start);
-    driver.scopes.keep(call.number);
+    let begun = 0;
     try {
+      begun = driver.scopes.arrives(call.number, start);
+      driver.scopes.keep(call.number);
       while (!call.isOver) {
-        const step = session.next(number);
+        const step = session.next(begun);
         if (step === null) {
-          await driver.bell(call.number, () => session.register(number, call.number));
+          await driver.bell(call.number, () => session.register(begun, call.number));
         } else if (step.kind === StepKind.Send) {
           await this.#notify({ ...bare, method: step.name ?? '', ...paramsOf(step.text) }, { relatedRequestId: id });
         } else if (step.kind === StepKind.Ask) {
-          const question = {
-            ...bare,
-            id: `mcp-resources:${id}:${++this.#questions}`,
-            method: step.name ?? '',
-            ...paramsOf(step.text),
-          };
+          const own = `mcp-resources:${id}:${++this.#questions}`;
+          const question = { ...bare, id: own, method: step.name ?? '', ...paramsOf(step.text) };
           latest = await this.#ask(call, question, extra);
-          if (latest !== undefined) session.answer(number, call.number, theirs(latest));
+          if (latest !== undefined) session.answer(begun, call.number, theirs(latest));
         } else {
-          this.#calls.delete(key);
-          call.isOver = true;
-          if (step.kind === StepKind.Theirs) return await this.#send({ ...latest, id });
-          const data = step.text === undefined ? undefined : JSON.parse(step.text);
-          if (step.kind === StepKind.Result) return await this.#send({ ...envelope, result: data });
-          const error = { code: step.code ?? 0, message: step.name ?? '', ...(data !== undefined && { data }) };
-          return await this.#send({ ...envelope, error });
+          answered();
+          await this.#send(step.kind === StepKind.Theirs ? { ...latest, id } : { ...envelope, ...outcome(step) });
         }
       }
     } finally {
-      session.end(number);
+      answered();
+      session.end(begun);
       if (session !== this.#session?.core) session.close();
       driver.scopes.ended(call.number);
-      if (this.#calls.get(key) === call) this.#calls.delete(key);
       this.#attached.warn();
     }
   }
@@ -270,6 +266,13 @@ function text(params: unknown): string {
 
 function paramsOf(text: string | null | undefined): { params?: Record<string, unknown> } {
   return typeof text === 'string' ? { params: JSON.parse(text) } : {};
+}
+
+/** The answer that a request ends with. */
+function outcome({ kind, name, text, code }: StepFields): Pick<Message, 'result' | 'error'> {
+  const data = typeof text === 'string' ? JSON.parse(text) : undefined;
+  if (kind === StepKind.Result) return { result: data };
+  return { error: { code: code ?? 0, message: name ?? '', ...(data !== undefined && { data }) } };
 }
 
 /** The SDK's answer as the core takes it. */

@@ -1,5 +1,6 @@
 // `ResourceServer.attach`: our resources in servers of both generations of the official SDK, to the official clients.
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
@@ -542,6 +543,27 @@ test('attach to SDK 1: what is in flight at the end of input is answered', async
     .split('\n')
     .map((line) => JSON.parse(line).id);
   assert.deepEqual(ids.filter((id) => id !== undefined).toSorted(), [1, 2, 3]);
+});
+
+test('attach: functions run in the asynchronous context of the request', async () => {
+  const storage = new AsyncLocalStorage();
+  const resources = attached(2);
+  resources.resource('shop://context', async () => {
+    await sleep(5);
+    return `${storage.getStore()}`;
+  });
+  const handler = createMcpHandler(resources.factory);
+  const fetched = (name) => (url, init) =>
+    storage.run(name, () => resources.wrap(handler).fetch(new Request(url, init)));
+  const read = async (name) => {
+    const connection = CLIENTS['client 2, modern'].make();
+    const transport = CLIENTS['client 2, modern'].http(new URL('http://localhost/mcp'), { fetch: fetched(name) });
+    await connection.connect(transport);
+    const found = await text(connection, 'shop://context');
+    await connection.close();
+    return found;
+  };
+  assert.deepEqual(await Promise.all(['a', 'b'].map(read)), ['a', 'b']);
 });
 
 test('attach: a low-level Server, and run over HTTP', async () => {

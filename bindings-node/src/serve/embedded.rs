@@ -224,12 +224,7 @@ impl Embedding {
 
     /// Takes a notification of the SDK's server. `true` if it must not be sent: this server tells its subscribers.
     #[napi(catch_unwind)]
-    pub fn changed(
-        &self,
-        method: String,
-        params: String,
-        session: Option<&EmbeddedSession>,
-    ) -> Result<bool> {
+    pub fn changed(&self, method: String, params: String, session: Option<&EmbeddedSession>) -> Result<bool> {
         let told = session.and_then(|session| session.client.told());
         let host = &self.0.shared.host;
         let now = host.clock.now();
