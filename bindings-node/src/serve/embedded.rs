@@ -254,8 +254,11 @@ impl Embedding {
     #[napi(catch_unwind)]
     pub fn work(&self) -> Result<()> {
         let driver: Rc<dyn Driver> = self.0.clone();
-        let items = self.0.shared.inbox.take().into_iter();
-        items.fold(Ok(()), |result, item| run::do_left(&driver, item).and(result))?;
+        let mut result = Ok(());
+        for item in self.0.shared.inbox.take() {
+            result = result.and(run::do_left(&driver, item));
+        }
+        result?;
         self.0.rest(None)
     }
 
