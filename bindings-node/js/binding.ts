@@ -10,6 +10,8 @@ export type {
   BlockFields,
   Channel,
   Edit,
+  EmbeddedSession,
+  Embedding,
   Endpoint,
   Entry,
   Exchange,
@@ -17,6 +19,7 @@ export type {
   Gather,
   HttpServer,
   Identified,
+  MessageSender,
   NativeClient,
   NativeEmbeddings,
   NativeFunction,
@@ -34,6 +37,7 @@ export type {
   ResponseHead,
   ScopeFields,
   Server,
+  StepFields,
   TlsFields,
   TokenVerifier,
   Turned,
@@ -49,10 +53,12 @@ const BUILDS: Record<string, readonly string[]> = {
 
 export const binding: typeof Binding = load();
 
-/** The actions for the event loop, and the kinds of arrivals of a client. */
-export const { LoopTask, ArrivalKind } = binding;
+/** The actions for the event loop, the kinds of arrivals of a client, and what to do for a message of the SDK. */
+export const { LoopTask, ArrivalKind, SortedBy, StepKind } = binding;
 export type LoopTask = Binding.LoopTask;
 export type ArrivalKind = Binding.ArrivalKind;
+export type SortedBy = Binding.SortedBy;
+export type StepKind = Binding.StepKind;
 
 /** A build in this package, else the package of the platform. */
 function load(): typeof Binding {

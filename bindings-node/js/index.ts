@@ -11,6 +11,7 @@
  * await server.run();
  * ```
  */
+export type { AttachOptions } from './attach.js';
 export type { AuditFunction } from './audit.js';
 export {
   type Auth,
@@ -137,6 +138,7 @@ export {
   Sample,
 } from './results.js';
 export type { StandardIssue, StandardResult, StandardSchema } from './schema.js';
+export type { SdkFactory, SdkHandler, SdkServer } from './sdk-types.js';
 export {
   type Lists,
   type Method,

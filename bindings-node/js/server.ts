@@ -1,11 +1,13 @@
 /** `ResourceServer`: registers resources, templates, tools, prompts, providers and methods, and serves them. */
 import { randomBytes } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
+import { Attachment, type AttachOptions } from './attach.js';
 import { audited } from './audit.js';
 import { binding, type Edit, type NativeFunction, type PlainValue, type Server } from './binding.js';
-import { CALL, checkFunction, checkOptions, checkText, isObject, shown, TEXT } from './check.js';
+import { CALL, checkFunction, checkOptions, checkText, FLAG, isObject, shown, TEXT } from './check.js';
 import type { Context } from './context.js';
 import { Peers } from './driver.js';
+import { wrapped } from './embedded-listens.js';
 import { Endpoint } from './endpoint.js';
 import { translated } from './errors.js';
 import { type FetchHandler, fetchHandler } from './fetch.js';
@@ -31,6 +33,8 @@ import type {
 import { nativeOf, type Provider } from './provider.js';
 import { redactor } from './redact.js';
 import type { JsonObject, MethodResult } from './results.js';
+import * as sdk from './sdk.js';
+import type { SdkFactory, SdkHandler, SdkServer } from './sdk-types.js';
 import type { Ending } from './signals.js';
 import type { Variable, Variables } from './template-types.js';
 import type {
@@ -100,6 +104,7 @@ export class ResourceServer {
   /** Passes the audit records to the audit function. */
   #take: (() => void) | undefined;
   #isServing = false;
+  #attachment: Attachment | undefined;
 
   static {
     internals = (server) => ({ native: server.#native, peers: server.#peers, lifespan: server.#lifespan });
@@ -365,6 +370,52 @@ export class ResourceServer {
   }
 
   /**
+   * Serves inside a server of the official SDK, whose tools, prompts, errors and transports stay as they are. Call it before
+   * the first client connects. `run`, `nodeHandler` and `fetchHandler` then serve the SDK's server, by its own means.
+   *
+   * @param app - an `McpServer` or `Server` of `@modelcontextprotocol/server` 2.x or `@modelcontextprotocol/sdk` 1.32, or a
+   *   function that makes one for each connection.
+   * @param options - `adopt`: whether its own resources are served too.
+   * @returns this server.
+   * @throws {TypeError} `app` is no server of the SDK, or an option does not exist.
+   * @throws {RegistrationError} a provider serves every URI, so that nothing can be adopted.
+   * @throws {Error} one of the servers is attached already, the SDK's is connected, its version lacks something, or both have
+   *   a tool of one name.
+   */
+  attach<A extends SdkServer | SdkFactory>(
+    app: A,
+    options: AttachOptions = {},
+  ): this & { readonly factory: A extends SdkFactory ? A : SdkFactory } {
+    checkOptions('attach', options, { adopt: FLAG });
+    if (this.#attachment !== undefined) throw new Error('this ResourceServer is attached already; make another one');
+    this.#attachment = new Attachment(this.name, internals(this), app, options.adopt ?? true);
+    return this as this & { readonly factory: A extends SdkFactory ? A : SdkFactory };
+  }
+
+  /**
+   * The function that was attached, whose servers have our resources: for `serveStdio`, `createMcpHandler` and adapters.
+   *
+   * @throws {Error} no function was attached.
+   */
+  get factory(): SdkFactory {
+    const factory = this.#attachment?.factory;
+    if (factory === undefined)
+      throw new Error('there is no factory: attach a function that makes servers, attach(() => …)');
+    return factory;
+  }
+
+  /**
+   * Has listens of clients answered here, for a handler made by `createMcpHandler(resources.factory)` of the SDK.
+   *
+   * @returns the handler to serve.
+   * @throws {Error} no server is attached.
+   */
+  wrap<H extends SdkHandler>(handler: H): H {
+    if (this.#attachment === undefined) throw new Error('wrap() is for a server with attach(); call attach() first');
+    return wrapped(this.#attachment, this.#native, handler);
+  }
+
+  /**
    * Serves until SIGTERM, SIGINT, `close` or, on stdio, the end of input. Open requests may finish within `Limits.grace`.
    *
    * Without `http` it serves standard input and output; other code of the process can no longer use them. After the end of
@@ -380,6 +431,11 @@ export class ResourceServer {
     const { http } = options;
     if (http === undefined) {
       await this.#serveStdio({ signals: true });
+      return;
+    }
+    const attached = this.#attachment;
+    if (attached !== undefined) {
+      await this.#hosted(() => sdk.serveHttp(this.#wrap, attached, http, this.#ending));
       return;
     }
     const { serve } = await import('./http.js');
@@ -408,6 +464,8 @@ export class ResourceServer {
    */
   nodeHandler(options: HttpOptions = {}): NodeHandler {
     if (options instanceof IncomingMessage) throw madeFor('nodeHandler', 'request, response');
+    if (this.#attachment !== undefined)
+      return this.#attachedHandler(sdk.nodeHandler(this.#wrap, this.#attachment, 'nodeHandler()'), options);
     return nodeHandler(...this.#endpoint(options));
   }
 
@@ -418,6 +476,8 @@ export class ResourceServer {
    */
   fetchHandler(options: HttpOptions = {}): FetchHandler {
     if (options instanceof Request) throw madeFor('fetchHandler', 'request');
+    if (this.#attachment !== undefined)
+      return this.#attachedHandler(sdk.fetchHandler(this.#wrap, this.#attachment), options);
     return fetchHandler(...this.#endpoint(options));
   }
 
@@ -428,6 +488,7 @@ export class ResourceServer {
   close(): void {
     this.#native.shutdown();
     for (const stop of [...this.#stops]) stop();
+    this.#attachment?.stop();
     this.flushAudit();
   }
 
@@ -452,6 +513,19 @@ export class ResourceServer {
   flushAudit(): void {
     this.#take?.();
     this.#native.flushAudit();
+  }
+
+  readonly #wrap = (handler: SdkHandler): SdkHandler => this.wrap(handler);
+
+  /** A handler of the SDK's, which has options of its own. */
+  #attachedHandler<H extends object>(handler: H, options: HttpOptions): H & { readonly close: () => void } {
+    const [name] = Object.keys(options);
+    if (name !== undefined) {
+      throw new TypeError(
+        `unexpected option "${name}"; the SDK serves this server: put a middleware before the handler`,
+      );
+    }
+    return Object.assign(handler, { close: () => this.#attachment?.stop() });
   }
 
   /** An endpoint, and the function that ends it. */
@@ -479,6 +553,13 @@ export class ResourceServer {
     if (this.#isServing) throw new Error('standard input and output are being served already; call run() once');
     this.#isServing = true;
     try {
+      const attached = this.#attachment;
+      if (attached !== undefined) {
+        await this.#hosted(() =>
+          sdk.serveStdio(attached, this.#ending, { signals: options.signals, grace: this.#native.grace }),
+        );
+        return;
+      }
       const { serve } = await import('./stdio.js');
       await this.#hosted(() => serve(this.#native, this.#peers, { ...options, ending: this.#ending }));
     } finally {
@@ -493,6 +574,7 @@ export class ResourceServer {
       await serve();
     } finally {
       this.flushAudit();
+      this.#attachment?.stop();
       await this.#lifespan.leave();
     }
   }

@@ -64,6 +64,8 @@ ONLY_NODE: dict[tuple[str, str], str] = {
     ("testing.Connection", "closed"): "Python asks the loop",
     ("ResourceServer", "nodeHandler"): "an interface of Node's",
     ("ResourceServer", "fetchHandler"): "an interface of Node's",
+    ("ResourceServer", "factory"): "a server of Python's SDK serves all clients",
+    ("ResourceServer", "wrap"): "a middleware of Python's SDK gets listens too",
     ("ServerOptions", "json"): "`encoder` in Python",
     ("ServerOptions", "logger"): "the module `logging` in Python",
     ("ServerOptions", "onStart"): "`lifespan` in Python",

@@ -4,7 +4,7 @@
 //! Law: no value is borrowed while JavaScript runs, because a handler may call anything here.
 
 use crate::calls::about::RequestFields;
-use crate::calls::elsewhere::DeliveryReady;
+use crate::calls::elsewhere::{DeliveryReady, ResponseWaker};
 use crate::calls::function::Callee;
 use crate::calls::server_state::ServerState;
 use crate::values::spelling::{number, whole};
@@ -20,6 +20,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 /// An action for the event loop. JavaScript imports its numbers from here.
@@ -144,6 +145,12 @@ impl Shared {
     pub(crate) fn drive(&self, task: LoopTask, value: f64, text: Option<String>) -> Result<()> {
         let Some(drive) = self.drive.borrow().clone() else { return Ok(()) };
         drive.borrow_back(&self.env)?.call(FnArgs::from((task, value, text))).map(drop)
+    }
+
+    /// A waker that has the driver deliver on the response with this number.
+    pub(crate) fn response_waker(&self, response: f64) -> Waker {
+        let inbox = Arc::downgrade(&self.inbox);
+        Waker::from(Arc::new(ResponseWaker { inbox, woken: self.state.woken.clone(), response }))
     }
 
     /// Stops calling the driver.

@@ -10,6 +10,7 @@ use mcp_resources_runtime::provider::{Mounts, Providers};
 use mcp_resources_runtime::transport::http::{InboxItem, RequestInbox};
 use mcp_resources_runtime::transport::{EventHandler, Peer};
 use std::sync::{Arc, Weak};
+use std::task::Wake;
 
 /// The data of one request, in reused buffers.
 pub(crate) struct Elsewhere {
@@ -22,6 +23,25 @@ pub(crate) struct Elsewhere {
 
 /// There is something to deliver on the response with this number.
 pub(crate) struct DeliveryReady(pub(crate) f64);
+
+/// A waker of one response, on any thread.
+pub(crate) struct ResponseWaker {
+    /// The inbox of its driver.
+    pub(crate) inbox: Weak<RequestInbox<DeliveryReady>>,
+    /// The loop of its server.
+    pub(crate) woken: Arc<Woken>,
+    /// Its number.
+    pub(crate) response: f64,
+}
+
+impl Wake for ResponseWaker {
+    fn wake(self: Arc<Self>) {
+        if let Some(inbox) = self.inbox.upgrade() {
+            inbox.leave_quietly(InboxItem::Own(DeliveryReady(self.response)));
+            self.woken.schedule();
+        }
+    }
+}
 
 impl Elsewhere {
     /// Behind the providers of `mounts`, which answer first.

@@ -15,4 +15,5 @@ pub(crate) mod redact;
 pub(crate) mod request;
 pub(crate) mod run;
 pub(crate) mod server_state;
+pub(crate) mod table;
 pub(crate) mod woken;

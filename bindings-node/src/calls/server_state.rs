@@ -52,6 +52,11 @@ pub(crate) trait Served {
     fn waiting(&self) -> usize {
         0
     }
+
+    /// Whether nothing but its requests may keep the process alive, as for a client in the same process.
+    fn holds(&self) -> bool {
+        false
+    }
 }
 
 /// A function that can be called on any thread, and keeps the process alive.
@@ -151,7 +156,8 @@ impl ServerState {
     /// Keeps the process alive while other threads have requests of pipes, or no longer. Over HTTP the socket or the timer of
     /// the response does.
     fn hold(&self) -> Result<()> {
-        let is_wanted = self.woken.is_pending() && !self.pipes.borrow().is_empty();
+        let is_wanted = self.woken.is_pending()
+            && (!self.pipes.borrow().is_empty() || self.endpoints().iter().any(|endpoint| endpoint.holds()));
         if is_wanted == self.held.borrow().is_some() {
             return Ok(());
         }

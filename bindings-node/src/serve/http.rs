@@ -3,9 +3,7 @@
 
 use crate::calls::answers::Answers;
 use crate::calls::driver::{Client, Drive};
-use crate::calls::elsewhere::DeliveryReady;
 use crate::calls::server_state::Served;
-use crate::calls::woken::Woken;
 use crate::serve::auth::VerifiedFields;
 use crate::serve::server::Server;
 use crate::serve::web::{ResponseHead, Turned, Web};
@@ -16,14 +14,13 @@ use crate::values::spelling::number;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::{DeniedToken, RequestHead, Verified};
 use mcp_resources_runtime::transport::EngineClock;
-use mcp_resources_runtime::transport::http::{InboxItem, RequestInbox, session_ids};
+use mcp_resources_runtime::transport::http::session_ids;
 use mcp_resources_runtime::transport::pump::HttpSide;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Weak};
-use std::task::{Wake, Waker};
+use std::sync::Arc;
 
 /// An endpoint on the event loop of its driver.
 #[napi]
@@ -243,9 +240,7 @@ impl Exchange {
     #[napi(catch_unwind)]
     pub fn register(&self, response: f64) {
         if let Some(exchange) = self.client.peer.http() {
-            let inbox = Arc::downgrade(&self.web.shared.inbox);
-            let woken = self.web.shared.state.woken.clone();
-            exchange.register(&Waker::from(Arc::new(ResponseWaker { inbox, woken, response })));
+            exchange.register(&self.web.shared.response_waker(response));
         }
     }
 
@@ -273,22 +268,6 @@ impl Exchange {
         let Some(exchange) = self.client.peer.http() else { return Ok(()) };
         let turn = exchange.closed(self.web.now());
         self.web.turn(turn, Vec::new(), &self.client).map(drop)
-    }
-}
-
-/// A waker of one response, on any thread.
-struct ResponseWaker {
-    inbox: Weak<RequestInbox<DeliveryReady>>,
-    woken: Arc<Woken>,
-    response: f64,
-}
-
-impl Wake for ResponseWaker {
-    fn wake(self: Arc<Self>) {
-        if let Some(inbox) = self.inbox.upgrade() {
-            inbox.leave_quietly(InboxItem::Own(DeliveryReady(self.response)));
-            self.woken.schedule();
-        }
     }
 }
 

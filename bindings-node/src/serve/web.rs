@@ -1,13 +1,14 @@
 //! The state shared by all requests of one HTTP endpoint, and the event loop's work for them.
 
-use crate::calls::about::{About, RequestFields};
+use crate::calls::about::RequestFields;
 use crate::calls::driver::{Client, Drive, Driver, LoopTask, RequestKey, Shared};
 use crate::calls::elsewhere::Elsewhere;
 use crate::calls::function::Callee;
 use crate::calls::origin::HttpOrigin;
 use crate::calls::run;
 use crate::calls::server_state::{Served, ServerState};
-use crate::values::spelling::{number, whole};
+use crate::calls::table::RequestTable;
+use crate::values::spelling::number;
 use mcp_resources_engine::connection::RequestToken;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
@@ -18,14 +19,8 @@ use mcp_resources_runtime::transport::pump::{HttpSide, PumpTimer};
 use mcp_resources_runtime::transport::{EventHandler as Behind, Peer, WorkRequest};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
-use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-
-/// Maximum number of remembered requests whose client has left and whose function has not answered: requests that are
-/// never answered would otherwise be kept for ever.
-const LATE: usize = 1_024;
 
 /// The state of one endpoint. Lives on the thread of its JavaScript.
 pub(crate) struct Web {
@@ -33,20 +28,8 @@ pub(crate) struct Web {
     /// The handler for answers from other threads.
     elsewhere: Arc<dyn Behind>,
     pub(crate) side: HttpSide,
-    /// The requests that handlers work on, by their numbers.
-    waiting: RefCell<HashMap<u64, Waiting>>,
-    numbers: RefCell<HashMap<RequestKey, u64>>,
-    /// The remembered requests that are no longer wanted, oldest first. Some may have been answered since.
-    late: RefCell<VecDeque<u64>>,
-    last: Cell<u64>,
+    requests: RequestTable,
     pub(crate) timer: PumpTimer,
-}
-
-struct Waiting {
-    peer: Rc<Peer>,
-    token: RequestToken,
-    about: About,
-    callee: Arc<Callee>,
 }
 
 /// Status and headers.
@@ -85,10 +68,7 @@ impl Web {
             side: make(&shared)?,
             elsewhere: Elsewhere::behind(state.registry.mounts(), &state.woken, &shared.inbox, None),
             shared,
-            waiting: RefCell::default(),
-            numbers: RefCell::default(),
-            late: RefCell::default(),
-            last: Cell::default(),
+            requests: RequestTable::default(),
             timer: PumpTimer::default(),
         });
         let served: Weak<Self> = Rc::downgrade(&web);
@@ -124,22 +104,6 @@ impl Web {
             peer = peer.with_peer_data(Arc::new(HttpOrigin { driver: self.shared.driver, response }));
         }
         Client { peer: Rc::new(peer), driver: self.clone() }
-    }
-
-    /// Remembers that the answer to this request is no longer wanted. If there are too many, the oldest is forgotten.
-    fn is_late(&self, request: u64) {
-        let mut late = self.late.borrow_mut();
-        late.push_back(request);
-        if late.len() <= LATE {
-            return;
-        }
-        late.retain(|request| self.waiting.borrow().contains_key(request));
-        let oldest = if late.len() > LATE { late.pop_front() } else { None };
-        drop(late);
-        let waiting = oldest.and_then(|oldest| self.waiting.borrow_mut().remove(&oldest));
-        let Some(Waiting { peer, token, .. }) = waiting else { return };
-        self.numbers.borrow_mut().remove(&RequestKey { connection: peer.connection(), token });
-        peer.abandon(token);
     }
 
     /// Performs the actions of a turn, and passes its output to the writer.
@@ -181,7 +145,7 @@ impl Served for Web {
     }
 
     fn waiting(&self) -> usize {
-        self.waiting.borrow().len()
+        self.requests.len()
     }
 }
 
@@ -191,42 +155,27 @@ impl Driver for Web {
     }
 
     fn begin(&self, peer: &Rc<Peer>, request: &WorkRequest<'_>, callee: &Arc<Callee>) -> f64 {
-        self.last.set(self.last.get() + 1);
-        let own = self.last.get();
-        let token = request.token;
-        let mut about = About::default();
-        about.begin(request);
-        let waiting = Waiting { peer: peer.clone(), token, about, callee: callee.clone() };
-        self.waiting.borrow_mut().insert(own, waiting);
-        self.numbers.borrow_mut().insert(RequestKey { connection: peer.connection(), token }, own);
-        number(own)
+        self.requests.begin(peer, request, callee)
     }
 
     fn number(&self, key: RequestKey) -> Option<f64> {
-        self.numbers.borrow().get(&key).map(|request| number(*request))
+        self.requests.number(key)
     }
 
     fn cancelled(&self, key: RequestKey) {
-        let request = self.numbers.borrow().get(&key).copied();
-        if let Some(request) = request {
-            self.is_late(request);
-        }
+        self.requests.cancelled(key);
     }
 
     fn over(&self, key: RequestKey) -> Option<Arc<Callee>> {
-        let request = self.numbers.borrow_mut().remove(&key)?;
-        let waiting = self.waiting.borrow_mut().remove(&request)?;
-        Some(waiting.callee)
+        self.requests.over(key)
     }
 
     fn find(&self, request: f64) -> Option<(Rc<Peer>, RequestToken)> {
-        let waiting = self.waiting.borrow();
-        let Waiting { peer, token, .. } = waiting.get(&whole(request))?;
-        Some((peer.clone(), *token))
+        self.requests.find(request)
     }
 
     fn about(&self, request: f64) -> Option<RequestFields> {
-        self.waiting.borrow().get(&whole(request))?.about.fields()
+        self.requests.about(request)
     }
 
     /// The writer was woken already.

@@ -62,7 +62,7 @@ struct Shared {
     runtime: Runtime,
     inbox: Arc<RequestInbox<DeliveryReady>>,
     /// Providers, then the inbox.
-    host: Arc<dyn EventHandler>,
+    event_handler: Arc<dyn EventHandler>,
     waker: Arc<LoopWaker>,
     timer: PumpTimer,
     /// The clients with a deadline.
@@ -103,8 +103,8 @@ impl Embedding {
     /// Lets another server send the results of `server`.
     #[new]
     fn new(py: Python<'_>, server: &Bound<'_, Server>, adopt: bool) -> PyResult<Self> {
-        let host = &server.get().host;
-        let made = core::EmbeddedServer::new(host.engine()?, adopt, host.clock.now());
+        let state = &server.get().state;
+        let made = core::EmbeddedServer::new(state.engine()?, adopt, state.clock.now());
         let core = made.map_err(|error| error::registration(py, &error, None))?;
         Ok(Self { core, server: server.clone().unbind() })
     }
@@ -148,7 +148,7 @@ impl Embedding {
     ) -> PyResult<bool> {
         let text = dumps(params)?;
         let told = session.and_then(|session| session.client.told());
-        let now = self.server.get().host.clock.now();
+        let now = self.server.get().state.clock.now();
         delivering(py, || self.core.changed(told, method, &text, now))
     }
 
@@ -167,7 +167,7 @@ impl Embedding {
     /// The names of the tools of `server`.
     #[staticmethod]
     fn tools(server: &Server) -> PyResult<Vec<String>> {
-        Ok(core::EmbeddedServer::tool_names(&*server.host.engine()?))
+        Ok(core::EmbeddedServer::tool_names(&*server.state.engine()?))
     }
 
     /// Takes the sentences for the log.
@@ -180,25 +180,25 @@ impl Embedding {
 impl EmbeddedLoop {
     #[new]
     fn new(py: Python<'_>, embedding: &Embedding, driver: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let host = embedding.server.get().host.clone();
-        let runtime = Runtime::new(host.clone(), driver, true)?;
+        let state = embedding.server.get().state.clone();
+        let runtime = Runtime::new(state.clone(), driver, true)?;
         let (waker, wakeup) = watched(py)?;
         let inbox = waker.inbox();
-        let handler: Arc<dyn EventHandler> = Providers::before(host.mounts().clone(), inbox.reach());
+        let handler: Arc<dyn EventHandler> = Providers::before(state.mounts().clone(), inbox.reach());
         let core = embedding.core.clone();
         let shared = Arc::new(Shared {
             _timer_registration: core.engine().register_timer(waker.waker(TIME)),
             core,
             runtime,
             inbox,
-            host: handler,
+            event_handler: handler,
             waker,
             timer: PumpTimer::default(),
             busy: Mutex::default(),
         });
         let served: Weak<Shared> = Arc::downgrade(&shared);
         shared.waker.belongs_to(Owner::new(served, true));
-        audit::begin(py, &host)?;
+        audit::begin(py, &state)?;
         Ok(Self { shared, wakeup })
     }
 
@@ -206,7 +206,7 @@ impl EmbeddedLoop {
     /// called when there are some.
     fn connect(&self, version: &str, lasts: bool, ready: Option<Py<PyAny>>) -> EmbeddedSession {
         let shared = self.shared.clone();
-        let clock = shared.runtime.host.clock.clone();
+        let clock = shared.runtime.state.clock.clone();
         let client = EmbeddedClient::new(&shared.core, clock, version, lasts);
         if let Some(ready) = ready {
             client.wake_with(shared.inbox.waker(DeliveryReady(Arc::new(ready))));
@@ -342,11 +342,12 @@ impl Shared {
         let RequestOutcome { events, misuse, .. } = outcome;
         error::log_misuse(py, "", misuse.as_deref());
         if !events.is_empty() {
-            let clock = self.runtime.host.clock.clone();
+            let clock = self.runtime.state.clock.clone();
             let context = Arc::new(CallContext::current(py)?);
-            let peer = Peer::embedded(client.clone(), clock, self.host.clone()).with_peer_data(context);
+            let peer =
+                Peer::embedded(client.clone(), clock, self.event_handler.clone()).with_peer_data(context);
             run::handle_all(py, &Client(Arc::new(EmbeddedPeer { shared: self.clone(), peer })), events)?;
-            self.runtime.host.kick(py)?;
+            self.runtime.state.kick(py)?;
         }
         let deadline = client.deadline();
         if deadline.is_some() {
@@ -358,7 +359,7 @@ impl Shared {
     /// Lets requests run out of time.
     fn tick(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
         self.timer.fired();
-        let now = self.runtime.host.clock.now();
+        let now = self.runtime.state.clock.now();
         delivering(py, || self.core.engine().tick(now))?;
         let clients: Vec<_> = lock(&self.busy).values().filter_map(Weak::upgrade).collect();
         let mut earliest: Option<Millis> = None;
@@ -381,7 +382,7 @@ impl Shared {
             }
             return Ok(());
         }
-        let delay = self.timer.arm(&deadlines, self.runtime.host.clock.now());
+        let delay = self.timer.arm(&deadlines, self.runtime.state.clock.now());
         delay.map_or(Ok(()), |delay| self.runtime.drive(py, "alarm", (seconds(delay),)))
     }
 }
@@ -391,7 +392,7 @@ impl LoopOwner for Shared {
         self.waker.take();
         let client = |peer| Client(Arc::new(EmbeddedPeer { shared: self.clone(), peer }));
         let result = inbox::take(py, &self.inbox, &self.runtime, client);
-        self.runtime.host.kick(py)?;
+        self.runtime.state.kick(py)?;
         self.rearm(py, None)?;
         result
     }

@@ -1,4 +1,7 @@
 // What the type checker makes of a registration. Nothing here runs: it is compiled.
+import { McpServer as McpServer1 } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { createMcpHandler, type McpHttpHandler, type McpRequestContext, McpServer } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import {
   Completion,
   Contents,
@@ -177,3 +180,13 @@ new providers.Memory();
 providers.clock().put('a', 'b');
 // @ts-expect-error: a value has no bytes
 folder.put('a', { b: isGone });
+
+// A server of either generation can be attached, and the factory keeps its type.
+const resources = server.attach((_: McpRequestContext) => new McpServer({ name: 'x', version: '1' }), { adopt: false });
+serveStdio(resources.factory);
+holds<Equal<ReturnType<typeof resources.factory>, McpServer>>();
+const wrapped: McpHttpHandler = resources.wrap(createMcpHandler(resources.factory));
+void wrapped.notify.resourceUpdated('a://fixed');
+server.attach(new McpServer1({ name: 'x', version: '1' }));
+// @ts-expect-error: a class is no server
+server.attach(McpServer);

@@ -162,9 +162,7 @@ impl EmbeddedServer {
             Message::Notification { method, params } => {
                 match self.sort(&method, false, sender, || Cow::Owned(text(&params))) {
                     Sorted::Cancels(id) => ClientLine::Cancels(key(&id)),
-                    Sorted::Told => {
-                        ClientLine::Told { method: method.into_owned(), params: text(&params) }
-                    }
+                    Sorted::Told => ClientLine::Told { method: method.into_owned(), params: text(&params) },
                     _ => ClientLine::Theirs,
                 }
             }

@@ -27,8 +27,8 @@ pub use connection::{
 };
 
 pub use lines::{
-    ClientLine, LineRequest, OwnedAnswer, ServerLine, write_error, write_notice, write_question, write_question_cancelled,
-    write_result,
+    ClientLine, LineRequest, OwnedAnswer, ServerLine, write_error, write_notice, write_question,
+    write_question_cancelled, write_result,
 };
 
 use crate::catalog::{CatalogRoute, Edit, HandlerId, ListKind};

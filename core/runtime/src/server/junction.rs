@@ -233,7 +233,9 @@ impl Between {
             while let Some(line) = lines.next() {
                 match line {
                     Line::Message(line) => self.take_client_line(line).await,
-                    Line::TooLong => self.warn("a message of the client is larger than `message` of the limits, and was dropped"),
+                    Line::TooLong => self.warn(
+                        "a message of the client is larger than `message` of the limits, and was dropped",
+                    ),
                 }
             }
             if count == 0 {
@@ -284,7 +286,9 @@ impl Between {
             while let Some(line) = lines.next() {
                 match line {
                     Line::Message(line) => self.take_server_line(line).await,
-                    Line::TooLong => self.warn("a message of the other server is larger than 64 MiB, and was dropped"),
+                    Line::TooLong => {
+                        self.warn("a message of the other server is larger than 64 MiB, and was dropped")
+                    }
                 }
             }
             if count == 0 {
@@ -477,7 +481,9 @@ impl JunctionCall {
         let negotiated = theirs.as_ref().filter(|_| request.is_handshake).and_then(OwnedAnswer::negotiated);
         let is_session = request.version.is_none();
         let client = match (&request.version, &negotiated) {
-            (Some(version), _) => EmbeddedClient::new(&between.core, between.shared.clock.clone(), version, false),
+            (Some(version), _) => {
+                EmbeddedClient::new(&between.core, between.shared.clock.clone(), version, false)
+            }
             (None, negotiated) => between.session(negotiated.as_deref()),
         };
         let cancelled = Arc::new(Notify::new());
@@ -499,7 +505,15 @@ impl JunctionCall {
         let outcome = client.start(&message, &between.sender);
         between.handle(&client, outcome);
         let number = message.number();
-        Some(Self { between: between.clone(), client, request, number, is_session, cancelled, latest: theirs })
+        Some(Self {
+            between: between.clone(),
+            client,
+            request,
+            number,
+            is_session,
+            cancelled,
+            latest: theirs,
+        })
     }
 
     /// Takes the steps until the request is over (`true`) or waits.
@@ -643,7 +657,10 @@ async fn keep_time(between: &Between) {
 
 /// Writes what is queued, and several lines at once if they wait. Ends with the queue's last sender, or with an error if the
 /// other side has closed its end.
-async fn write_lines(mut queue: mpsc::Receiver<Vec<u8>>, mut output: impl AsyncWrite + Unpin) -> io::Result<()> {
+async fn write_lines(
+    mut queue: mpsc::Receiver<Vec<u8>>,
+    mut output: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
     let mut waiting = Vec::new();
     while queue.recv_many(&mut waiting, MOST_LINES).await > 0 {
         let lines = match &mut waiting[..] {

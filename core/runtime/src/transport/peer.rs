@@ -54,9 +54,9 @@ impl Peer {
     pub fn embedded(
         client: Arc<EmbeddedClient>,
         clock: Arc<EngineClock>,
-        host: Arc<dyn EventHandler>,
+        event_handler: Arc<dyn EventHandler>,
     ) -> Self {
-        Self { reply_path: ReplyPath::Embedded(client), clock, host, peer_data: None }
+        Self { reply_path: ReplyPath::Embedded(client), clock, event_handler, peer_data: None }
     }
 
     /// Keeps `data` with the requests of this peer: it follows them to every thread, to the next source of a list, and
