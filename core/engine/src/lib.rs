@@ -96,7 +96,7 @@ pub use engine::{Engine, EngineOptions, ServerInfo};
 pub use limits::Limits;
 pub use resource::{
     Annotations, Audience, CacheHint, CacheScope, Icon, Prompt, PromptArgument, RegistrationError, Resource,
-    Template, Tool, ToolAnnotations,
+    Template, Tool, ToolAnnotations, ToolVisibility, UiCsp, UiPage, UiPermission,
 };
 
 // One connection.

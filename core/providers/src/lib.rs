@@ -57,6 +57,8 @@ pub mod memory;
 pub mod metrics;
 #[cfg(feature = "_named")]
 mod named;
+#[cfg(any(feature = "db", feature = "docs", feature = "git"))]
+mod offered;
 #[cfg(any(feature = "api", feature = "rag"))]
 mod option_file;
 pub mod options;

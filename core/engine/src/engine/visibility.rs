@@ -6,7 +6,7 @@
 use super::Engine;
 use crate::catalog::{
     Catalog, CatalogRoute, ForeignTemplate, ListedTemplate, Lister, PromptEntry, TemplateEntry, ToolEntry,
-    ToolSource,
+    ToolSource, ToolTemplate, ToolView, VisibleValues,
 };
 use crate::guard::{Decision, Effort, Guard, PolicyView};
 use crate::principal::Principal;
@@ -115,8 +115,54 @@ impl Engine {
 
     /// Whether `principal` may know about the template of a tool that has one.
     pub(crate) fn reaches_tool(&self, principal: &Principal, entry: &ToolEntry) -> bool {
-        let ToolSource::Template(text) = &entry.source else { return true };
-        self.catalog().template_by_text(text).is_some_and(|template| self.sees_template(principal, template))
+        let catalog = self.catalog();
+        match &entry.source {
+            ToolSource::Template(text) => {
+                let sees = |template| self.sees_template(principal, template);
+                catalog.template_by_text(text).is_some_and(|template| sees(template))
+                    && self
+                        .visible_values(principal, entry)
+                        .is_none_or(|values| values.values().all(|known| !known.is_empty()))
+            }
+            ToolSource::Resource(uri) => self.sees(principal, uri),
+            ToolSource::Handler(_) | ToolSource::ListResources | ToolSource::ReadResource => true,
+        }
+    }
+
+    /// The values of a tool's arguments that `principal` may know about; `None` if it names none.
+    pub(crate) fn visible_values(&self, principal: &Principal, entry: &ToolEntry) -> Option<VisibleValues> {
+        let template = entry.template.as_ref()?;
+        let view = self.guard.view(principal);
+        let mut effort = Effort::default();
+        Some(template.visible(&mut |variable, value| {
+            self.guard.is_open() || self.leads_on(&view, template, variable, value, &mut effort)
+        }))
+    }
+
+    /// Whether a principal with this view may see a URI of a tool's template in which a variable has this value.
+    fn leads_on(
+        &self,
+        view: &PolicyView,
+        template: &ToolTemplate,
+        variable: &str,
+        value: &str,
+        effort: &mut Effort,
+    ) -> bool {
+        let outline = template.parsed().outline(&|name| (name == variable).then_some(value));
+        effort.spend(outline.size()) && self.guard.reaches_within(view, &outline, effort)
+    }
+
+    /// The part of a tool that `principal` may know about. A page that was removed is not shown.
+    pub(crate) fn tool_view(&self, principal: &Principal, entry: &ToolEntry) -> ToolView {
+        let is_open = !self.restricts();
+        let page = entry
+            .page()
+            .is_none_or(|page| self.catalog().serves(page) && (is_open || self.sees(principal, page)));
+        if page && (is_open || entry.template.is_none()) {
+            return ToolView::Whole;
+        }
+        let values = self.visible_values(principal, entry).unwrap_or_default();
+        ToolView::Part { page, values }
     }
 
     /// Whether `principal` may know about a prompt.

@@ -22,6 +22,7 @@ mod source;
 mod sqlite;
 mod statement;
 mod target;
+mod tools;
 mod triggers;
 mod value;
 mod watch;
@@ -88,6 +89,7 @@ impl Db {
             source.check()?;
             db.add(source)?;
         }
+        tools::check(&db.sources)?;
         Ok(db)
     }
 
@@ -220,10 +222,11 @@ impl Provider for Db {
             .template(DbRoute::Row, row)
             .workers(THREADS, QUEUE);
         let views = target::views(&self.sources).enumerate();
-        Ok(views.fold(mount, |mount, (number, (at, view))| match self.sources.get(at) {
+        let mount = views.fold(mount, |mount, (number, (at, view))| match self.sources.get(at) {
             Some(source) => with_view(mount, source, view, DbRoute::View(number)),
             None => mount,
-        }))
+        });
+        Ok(tools::offered(&self.sources, &feed).into_iter().fold(mount, Mount::tool))
     }
 
     fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {

@@ -1,5 +1,6 @@
 //! Options of the db provider.
 
+use crate::offered::OfferedTools;
 use crate::options::{self, OptionRow, TimeSpan, option_table, texts};
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::fmt;
@@ -53,6 +54,7 @@ pub struct Database {
     pub(super) views: Vec<(String, String)>,
     pub(super) rows: usize,
     pub(super) poll: Duration,
+    pub(super) tools: OfferedTools,
 }
 
 impl Default for Database {
@@ -98,6 +100,7 @@ impl Database {
             views: Vec::new(),
             rows: 100,
             poll: POLL,
+            tools: OfferedTools::default(),
         }
     }
 
@@ -140,6 +143,15 @@ impl Database {
     #[must_use]
     pub fn poll(mut self, every: Duration) -> Self {
         self.poll = every.max(SHORTEST_POLL);
+        self
+    }
+
+    /// Offers the tools with these names, whether or not the server offers its resources as tools: `db_rows`, `db_row`, and
+    /// `db_NAME_VIEW` for each view. Default: all,
+    /// if the server does.
+    #[must_use]
+    pub fn tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tools = OfferedTools::Named(names.into_iter().map(Into::into).collect());
         self
     }
 }
@@ -192,6 +204,9 @@ option_table!(Database, "an object with a url" {
             own.poll = poll;
             Ok(())
         };
+    "tools": "true, false or a list of names", Some("null"),
+        "Which tools are offered, out of db_rows, db_row, and db_NAME_VIEW for each view. By default all, if resources are offered as tools." =>
+        |own, value| { own.tools = OfferedTools::from_option(value)?; Ok(()) };
 });
 
 /// The option `databases`, followed by the options of a database.

@@ -4,6 +4,7 @@ use super::catalog::{DbCatalog, some};
 use super::options::{Database, DbEngine, Secret};
 use super::session::{self, SessionFault};
 use super::statement::Statement;
+use crate::offered::OfferedTools;
 use crate::path;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::suggest::closest;
@@ -32,6 +33,7 @@ pub(super) struct DbSource {
     pub(super) views: Vec<DeclaredView>,
     pub(super) rows: usize,
     pub(super) poll: Duration,
+    pub(super) tools: OfferedTools,
     /// Why the database could not be reached at the start.
     pub(super) down: OnceLock<String>,
     /// The faults that were logged last.
@@ -98,6 +100,7 @@ impl DbSource {
             views: Vec::new(),
             rows: database.rows,
             poll: database.poll,
+            tools: database.tools,
             down: OnceLock::new(),
             faults: Mutex::default(),
             uri,

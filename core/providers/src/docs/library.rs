@@ -14,6 +14,7 @@ use super::site::{self, DocsSite, PageTarget};
 use crate::digest::digest;
 use crate::files::folder::{FileFacts, Folder, FolderChanges, FolderWatch, GoneFolder};
 use crate::indexes::{IndexFile, Indexes};
+use crate::offered::OfferedTools;
 use crate::search::{Index, Put, SearchTokens};
 use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
@@ -58,6 +59,7 @@ pub(super) struct SiteGroup {
     /// Maximum time that a request waits for the first index.
     pub(super) patience: Duration,
     pub(super) index: Arc<IndexFile>,
+    pub(super) tools: OfferedTools,
 }
 
 /// The facts about a page.

@@ -2,6 +2,7 @@
 
 use crate::files::folder::FolderOptions;
 use crate::named::{self, NamedPath};
+use crate::offered::OfferedTools;
 use crate::options::{option_table, paths_or_options, put, texts};
 use mcp_resources_engine::option::FromOption;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub struct DocsOptions {
     pub(super) max_bytes: Option<u64>,
     pub(super) index: Option<PathBuf>,
     pub(super) patience: Duration,
+    pub(super) tools: OfferedTools,
 }
 
 #[expect(
@@ -41,6 +43,7 @@ impl DocsOptions {
             max_bytes: None,
             index: None,
             patience: PATIENCE,
+            tools: OfferedTools::default(),
         }
     }
 }
@@ -140,6 +143,14 @@ impl DocsOptions {
         self.index = Some(file.into());
         self
     }
+
+    /// Offers the tools with these names, whether or not the server offers its resources as tools: `docs_search`. Default: all,
+    /// if the server does.
+    #[must_use]
+    pub fn tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tools = OfferedTools::Named(names.into_iter().map(Into::into).collect());
+        self
+    }
 }
 
 option_table!(DocsOptions, "a directory, a list of them, or an object of options" {
@@ -173,6 +184,9 @@ option_table!(DocsOptions, "a directory, a list of them, or an object of options
     "index": "a file or null", Some("null"),
         "The file that keeps the search index between two runs; without it, the index is in memory." =>
         |own, value| put(&mut own.index, Option::<String>::from_option(value).map(|file| file.map(PathBuf::from)));
+    "tools": "true, false or a list of names", Some("null"),
+        "Which tools are offered, out of docs_search. By default all, if resources are offered as tools." =>
+        |own, value| put(&mut own.tools, OfferedTools::from_option(value));
 });
 
 paths_or_options!(DocsOptions, sites: "directory");

@@ -1,6 +1,7 @@
 //! Options of the git provider.
 
 use crate::named::{self, NamedPath};
+use crate::offered::OfferedTools;
 use crate::options::{Size, option_table, paths_or_options, put, texts};
 use mcp_resources_engine::option::FromOption;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub(super) struct GitSettings {
     pub(super) diff_bytes: u64,
     pub(super) refs: Vec<String>,
     pub(super) watch: bool,
+    pub(super) tools: OfferedTools,
 }
 
 #[expect(
@@ -46,6 +48,7 @@ impl GitOptions {
             diff_bytes: 1 << 20,
             refs: vec!["heads".into(), "tags".into()],
             watch: true,
+            tools: OfferedTools::default(),
         };
         Self { repos: Vec::new(), settings }
     }
@@ -122,6 +125,14 @@ impl GitOptions {
         self.settings.watch = watch;
         self
     }
+
+    /// Offers the tools with these names, whether or not the server offers its resources as tools: `git_log`, `git_diff`, `git_show`. Default: all,
+    /// if the server does.
+    #[must_use]
+    pub fn tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.settings.tools = OfferedTools::Named(names.into_iter().map(Into::into).collect());
+        self
+    }
 }
 
 option_table!(GitOptions, "a directory, a list of them, or an object of options" {
@@ -149,6 +160,9 @@ option_table!(GitOptions, "a directory, a list of them, or an object of options"
     "watch": "true or false", Some("true"),
         "Whether clients are notified of changes." =>
         |own, value| put(&mut own.settings.watch, bool::from_option(value));
+    "tools": "true, false or a list of names", Some("null"),
+        "Which tools are offered, out of git_log, git_diff and git_show. By default all, if resources are offered as tools." =>
+        |own, value| put(&mut own.settings.tools, OfferedTools::from_option(value));
 });
 
 paths_or_options!(GitOptions, repos: "directory");
@@ -167,7 +181,7 @@ mod tests {
             let value = match row.name {
                 "repos" | "include" | "exclude" | "refs" => OptionValue::List(vec!["a".into()]),
                 "hidden" => true.into(),
-                "watch" => false.into(),
+                "watch" | "tools" => false.into(),
                 _ => 7_u64.into(),
             };
             let mut options = GitOptions::new();

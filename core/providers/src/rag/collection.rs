@@ -13,6 +13,7 @@ use super::embed::{self, Embedder, VECTORS};
 use super::source::{DocumentSource, ListedDocument, SourceChanges, SourceError};
 use crate::digest::digest;
 use crate::indexes::{IndexFile, Indexes};
+use crate::offered::OfferedTools;
 use crate::search::{Index, Put};
 use crate::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
@@ -46,6 +47,7 @@ pub(super) struct Collection {
     pub(super) hits: usize,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
     pub(super) index: Arc<IndexFile>,
+    pub(super) tools: OfferedTools,
 }
 
 /// All documents of a collection at one time.

@@ -3,6 +3,7 @@
 use super::drive::DriveOptions;
 use crate::files::folder::FolderOptions;
 use crate::named::NamedPath;
+use crate::offered::OfferedTools;
 use crate::options::{TimeSpan, option_table, put, texts};
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep, set_all};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ pub struct RagOptions {
     pub(super) patience: Duration,
     pub(super) hits: usize,
     pub(super) index: Option<PathBuf>,
+    pub(super) tools: OfferedTools,
 }
 
 /// The source of a collection's documents.
@@ -53,6 +55,7 @@ impl RagOptions {
             patience: PATIENCE,
             hits: 10,
             index: None,
+            tools: OfferedTools::default(),
         }
     }
 
@@ -141,6 +144,14 @@ impl RagOptions {
         self
     }
 
+    /// Offers the tools with these names, whether or not the server offers its resources as tools: `rag_search`. Default: all,
+    /// if the server does.
+    #[must_use]
+    pub fn tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tools = OfferedTools::Named(names.into_iter().map(Into::into).collect());
+        self
+    }
+
     /// The folders, as the files of others are named.
     pub(super) fn named(name: &str, dir: &Path) -> NamedPath {
         NamedPath::new(name, dir)
@@ -169,6 +180,9 @@ option_table!(RagOptions, "an object of options" {
     "index": "a file or null", Some("null"),
         "The file that keeps the search index between two runs; without it, the index is in memory." =>
         |own, value| put(&mut own.index, Option::<String>::from_option(value).map(|file| file.map(PathBuf::from)));
+    "tools": "true, false or a list of names", Some("null"),
+        "Which tools are offered, out of rag_search. By default all, if resources are offered as tools." =>
+        |own, value| put(&mut own.tools, OfferedTools::from_option(value));
 });
 
 /// The collections, by their names.
