@@ -2,6 +2,7 @@
 import { CALL, COUNT, either, FLAG, isObject, type Kind, oneOf, type Shape, TEXT, TEXTS } from './check.js';
 
 const NULL = { is: (value: unknown) => value === null, expected: 'null' };
+const TOOLS = either('true, false, or an array of names of tools', FLAG, TEXT, TEXTS);
 export const TIME = either("a time such as '1h', or a whole number of milliseconds", COUNT, TEXT);
 
 /** Documents of Google Drive, for `rag`. */
@@ -152,6 +153,11 @@ export interface GitOptions {
   readonly refs?: string | readonly string[];
   /** Whether clients are notified of changes. Default `true`. */
   readonly watch?: boolean;
+  /**
+   * The tools that are offered: all of them (`true`), none, or those with these names: `git_log`, `git_diff`, `git_show`.
+   * Default: all, if the server has `exposeAsTools`.
+   */
+  readonly tools?: boolean | string | readonly string[];
 }
 
 const GLOBS = either('a glob or an array of globs', TEXT, TEXTS);
@@ -176,6 +182,7 @@ export const GIT_SHAPE: Shape<GitOptions> = {
   diffBytes: either('a whole number of bytes or a text such as "1 MiB"', COUNT, TEXT),
   refs: either('a folder of refs or an array of them', TEXT, TEXTS),
   watch: FLAG,
+  tools: TOOLS,
 };
 
 /** The options of {@link rag}, for all collections. */
@@ -201,6 +208,11 @@ export interface RagOptions {
   readonly hits?: number;
   /** The path of a file that keeps the search index between runs. Default: the index is kept in memory. */
   readonly index?: string | null;
+  /**
+   * The tools that are offered: all of them (`true`), none, or those with these names: `rag_search`.
+   * Default: all, if the server has `exposeAsTools`.
+   */
+  readonly tools?: boolean | string | readonly string[];
 }
 
 export const RAG_SHAPE: Shape<RagOptions & { readonly embedder?: Embedder }> = {
@@ -211,6 +223,7 @@ export const RAG_SHAPE: Shape<RagOptions & { readonly embedder?: Embedder }> = {
   hits: COUNT,
   index: FILE_OR_NULL,
   embedder: CALL,
+  tools: TOOLS,
 };
 
 /** The options of {@link docs}, for all sites. */
@@ -239,6 +252,11 @@ export interface DocsOptions {
   readonly maxBytes?: number | null;
   /** The path of a file that keeps the search index between runs. Default: the index is kept in memory. */
   readonly index?: string | null;
+  /**
+   * The tools that are offered: all of them (`true`), none, or those with these names: `docs_search`.
+   * Default: all, if the server has `exposeAsTools`.
+   */
+  readonly tools?: boolean | string | readonly string[];
 }
 
 export const DOCS_SHAPE: Shape<DocsOptions> = {
@@ -251,6 +269,7 @@ export const DOCS_SHAPE: Shape<DocsOptions> = {
   watchDirs: COUNT,
   maxBytes: either('a whole number of bytes or null', COUNT, NULL),
   index: FILE_OR_NULL,
+  tools: TOOLS,
 };
 
 /** The options of {@link skills}, for all directories. */
@@ -374,6 +393,12 @@ export interface DbOptions {
    * least 10 ms. Default 200 ms.
    */
   readonly poll?: string | number;
+  /**
+   * The tools that are offered: all of them (`true`), none, or those with these names: `db_rows`, `db_row`, and
+   * `db_NAME_VIEW` for each view.
+   * Default: all, if the server has `exposeAsTools`.
+   */
+  readonly tools?: boolean | string | readonly string[];
 }
 
 /** A database for {@link db}. */
@@ -392,6 +417,7 @@ export const DB_SHAPE: Shape<Database> = {
   views: { is: (value) => isObject(value) && TEXTS.is(Object.values(value)), expected: 'an object of statements' },
   rows: COUNT,
   poll: either('a time such as 200 or "200ms"', COUNT, TEXT),
+  tools: TOOLS,
 };
 
 /** The path of a directory or file. */

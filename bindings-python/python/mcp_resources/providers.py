@@ -122,6 +122,10 @@ class DbOptions(TypedDict, total=False):
     poll: str | int
     """How often the database is checked for changes while clients watch: a text such as `"200ms"`, or milliseconds, at
     least 10 ms. Default 200 ms."""
+    tools: bool | str | Sequence[str]
+    """The tools that are offered: all of them (`True`), none, or those with these names: `db_rows`, `db_row`,
+    and `db_NAME_VIEW` for each view.
+    Default: all, if the server has `expose_as_tools`."""
 
 
 class Database(DbOptions):
@@ -154,6 +158,9 @@ class DocsOptions(TypedDict, total=False):
     """The largest page that is read, in bytes. Default: `Limits.contents` of the server."""
     index: str | None
     """The path of a file that keeps the search index between runs. Default: the index is kept in memory."""
+    tools: bool | str | Sequence[str]
+    """The tools that are offered: all of them (`True`), none, or those with these names: `docs_search`.
+    Default: all, if the server has `expose_as_tools`."""
 
 
 class ClockOptions(TypedDict, total=False):
@@ -220,6 +227,10 @@ class GitOptions(TypedDict, total=False):
     `tags`."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
+    tools: bool | str | Sequence[str]
+    """The tools that are offered: all of them (`True`), none, or those with these names: `git_log`, `git_diff`,
+    `git_show`.
+    Default: all, if the server has `expose_as_tools`."""
 
 
 class MetricsOptions(TypedDict, total=False):
@@ -257,6 +268,9 @@ class RagOptions(TypedDict, total=False):
     """The passages that a search returns, at most 100. Default 10."""
     index: str | None
     """The path of a file that keeps the search index between runs. Default: the index is kept in memory."""
+    tools: bool | str | Sequence[str]
+    """The tools that are offered: all of them (`True`), none, or those with these names: `rag_search`.
+    Default: all, if the server has `expose_as_tools`."""
 
 
 class ResultsOptions(TypedDict, total=False):

@@ -109,12 +109,12 @@ impl ToolEntry {
         let expected = "1 to 128 ASCII letters, digits, underscores, hyphens and dots";
         field.ensure(is_valid, "name", &name, expected)?;
         tool.input_schema = tool_schema::input(&tool.input_schema, limits.nesting)
-            .map_err(|expected| field.invalid("inputSchema", &tool.input_schema, expected))?;
+            .map_err(|expected| schema_error(&field, "inputSchema", &tool.input_schema, expected, limits))?;
         let output = match &tool.output_schema {
             None => None,
             Some(given) => Some(
                 ToolSchema::output(given, limits.nesting)
-                    .map_err(|expected| field.invalid("outputSchema", given, expected))?,
+                    .map_err(|expected| schema_error(&field, "outputSchema", given, expected, limits))?,
             ),
         };
         check_shared(&field, &tool.icons, &mut tool.meta, &tool.scopes, limits)?;
@@ -289,6 +289,20 @@ impl<'c> CatalogItem<'c> for &'c PromptEntry {
 
     fn encoded(self, fields: FieldSet) -> &'c [u8] {
         self.encoded.get(fields.index(), |out| self.write(fields, out))
+    }
+}
+
+/// The error for a schema. A header of a gateway is named by its place, others by the whole schema.
+fn schema_error(
+    field: &CheckedField<'_>,
+    name: &str,
+    schema: &str,
+    expected: &str,
+    limits: &Limits,
+) -> RegistrationError {
+    match tool_schema::header(schema, limits.nesting) {
+        Some((place, value)) => field.invalid(format!("{name}.{place}"), value, expected),
+        None => field.invalid(name, schema, expected),
     }
 }
 

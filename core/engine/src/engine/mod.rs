@@ -4,6 +4,7 @@ mod audit_queue;
 mod cache;
 mod check;
 mod interest;
+mod links;
 mod lists;
 mod metrics;
 mod observe;

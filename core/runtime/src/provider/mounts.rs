@@ -164,7 +164,13 @@ impl Mounts {
             mounted.state.alive.store(false, Ordering::Release);
             self.forget(&mounted);
             let with = self.holder(&engine, &error).map(|with| format!("; the mount {with} has it"));
-            return Err(refused(&mounted.name, format!("{error}{}", with.unwrap_or_default())));
+            let fix = match error {
+                RegistrationError::DuplicateTool { .. } => {
+                    "; leave it out with the option `tools` of the provider, or give the other one another name"
+                }
+                _ => "",
+            };
+            return Err(refused(&mounted.name, format!("{error}{}{fix}", with.unwrap_or_default())));
         }
         all.push(mounted);
         self.chain(&engine, &all);
