@@ -58,7 +58,14 @@ const SCHEMA = {
 };
 
 const CALLERS = said(TEXTS, 'an array such as ["model", "app"]');
-const TOOL: Shape<ToolOptions> = { ...NAMED, input: SCHEMA, output: SCHEMA, annotations: OBJECT, ui: TEXT, uiVisibility: CALLERS };
+const TOOL: Shape<ToolOptions> = {
+  ...NAMED,
+  input: SCHEMA,
+  output: SCHEMA,
+  annotations: OBJECT,
+  ui: TEXT,
+  uiVisibility: CALLERS,
+};
 
 const ANNOTATIONS: Shape<ToolAnnotations> = {
   title: TEXT,

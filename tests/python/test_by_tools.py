@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
-from test_guides import ROOT, Session, blocks, newer_node
+from test_guides import Session, blocks, newer_node
 
 MODERN, LEGACY = "2026-07-28", "legacy"
 BIN = Path(sys.executable).parent
@@ -35,7 +35,12 @@ console.log(JSON.stringify({ tools, said: called.content[0].text, note: read.con
 """
 SERVERS = {
     "python": ("notes.py", "write_note", "The note of friday is written.", lambda: [str(BIN / "python"), "notes.py"]),
-    "typescript": ("notes.ts", "set_note", "The note of friday is set.", lambda: [str(newer_node() / "node"), "notes.ts"]),
+    "typescript": (
+        "notes.ts",
+        "set_note",
+        "The note of friday is set.",
+        lambda: [str(newer_node() / "node"), "notes.ts"],
+    ),
 }
 
 

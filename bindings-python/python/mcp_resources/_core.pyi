@@ -60,7 +60,6 @@ _Kind: TypeAlias = Literal["scalar", "list", "map"]
 _Policy: TypeAlias = Literal["segment", "path", "text", "any"]
 _Verified: TypeAlias = tuple[str, Sequence[str], int | None, str | None]
 _Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
-_Declared: TypeAlias = tuple[str | None, tuple[str, str] | None, str | None, int | None]
 _Value: TypeAlias = str | int | float | Sequence[str | int | float] | Mapping[str, str | int | float] | None
 
 class _Driver(Protocol):
@@ -429,8 +428,7 @@ class Server:
         spawn: Callable[[Queue], None],
         audit: Any = None,
     ) -> Server: ...
-    def extend(self, method: str, function: Function, declared: _Declared) -> None:
-        """Registers a custom method."""
+    def extend(self, method: str, function: Function, declared: tuple[Any, Any, Any, int | None]) -> None: ...
     def publish(self, edits: Sequence[Edit]) -> list[str]: ...
     def mount(self, providers: Sequence[Provider]) -> None: ...
     def unmount(self, provider: Provider) -> bool: ...

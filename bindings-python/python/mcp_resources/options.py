@@ -376,14 +376,14 @@ class ToolDetails(NamedDetails, total=False):
     annotations: ToolAnnotations
     """Hints for clients. Default: none."""
     ui: str
-    """The URI of a registered page (`ResourceServer.ui`) that shows its results in hosts with MCP Apps. Default: none."""
+    """The URI of a registered page (`ResourceServer.ui`) that shows its results in hosts with MCP Apps. Default:
+    none."""
     ui_visibility: Iterable[Literal["model", "app"]]
     """Who may call a tool with a page: the model, the page (`app`), or both. Default: both."""
 
 
 class UiCsp(TypedDict, total=False):
-    """The origins that a page may use, such as `https://api.example.com` or `https://*.example.com`. A host blocks all
-    others."""
+    """The origins that a page may use, such as `https://*.example.com`. A host blocks all others."""
 
     connect_domains: Iterable[str]
     """Of network requests. Default: none."""
@@ -423,8 +423,8 @@ class UiDetails(TypedDict, total=False):
     cache_scope: Literal["public", "private"]
     """Whether a cache may share it between clients. Default `private`."""
     replace: bool
-    """Whether it replaces a page with the same URI, such as when a notebook cell runs again. Default `False`: that is an
-    error."""
+    """Whether it replaces a page with the same URI, such as when a notebook cell runs again. Default `False`: that is
+    an error."""
 
 
 class PromptDetails(NamedDetails, total=False):

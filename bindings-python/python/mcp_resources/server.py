@@ -265,8 +265,8 @@ class ResourceServer:
     def ui(self, uri: str, *, html: str, **details: Unpack[UiDetails]) -> str:
         """Registers an HTML page that a host with MCP Apps shows beside the results of a tool.
 
-        A tool names it with `@server.tool(ui=page)`. To other clients it is an ordinary resource. Can be called from any
-        thread, also while the server runs; clients are notified that the list has changed.
+        A tool names it with `@server.tool(ui=page)`. To other clients it is an ordinary resource. Can be called from
+        any thread, also while the server runs; clients are notified that the list has changed.
 
         Args:
             uri: the URI, such as `ui://shop/order`.
@@ -288,7 +288,7 @@ class ResourceServer:
         return uri
 
     def _constant(self, contents: Any) -> Any:
-        """The source of constant contents. A function that changes contents sees them as it sees those of a function."""
+        """The source of constant contents: a function if another one changes what is sent."""
         return reader(lambda: contents, None, {}, (True, False, None)).function if self._redacts else contents
 
     def remove_resource(self, uri: str) -> None:

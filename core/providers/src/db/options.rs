@@ -146,9 +146,8 @@ impl Database {
         self
     }
 
-    /// Offers the tools with these names, whether or not the server offers its resources as tools: `db_rows`, `db_row`, and
-    /// `db_NAME_VIEW` for each view. Default: all,
-    /// if the server does.
+    /// Offers the tools with these names, out of `db_rows`, `db_row` and `db_NAME_VIEW` for each view, whether or not the
+    /// server offers its resources as tools. Default: all, if the server does.
     #[must_use]
     pub fn tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.tools = OfferedTools::Named(names.into_iter().map(Into::into).collect());

@@ -126,8 +126,8 @@ impl GitOptions {
         self
     }
 
-    /// Offers the tools with these names, whether or not the server offers its resources as tools: `git_log`, `git_diff`, `git_show`. Default: all,
-    /// if the server does.
+    /// Offers the tools with these names, out of `git_log`, `git_diff`, `git_show`, whether or not the server offers its
+    /// resources as tools. Default: all, if the server does.
     #[must_use]
     pub fn tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.tools = OfferedTools::Named(names.into_iter().map(Into::into).collect());

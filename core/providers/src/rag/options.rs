@@ -144,8 +144,8 @@ impl RagOptions {
         self
     }
 
-    /// Offers the tools with these names, whether or not the server offers its resources as tools: `rag_search`. Default: all,
-    /// if the server does.
+    /// Offers the tools with these names, out of `rag_search`, whether or not the server offers its
+    /// resources as tools. Default: all, if the server does.
     #[must_use]
     pub fn tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.tools = OfferedTools::Named(names.into_iter().map(Into::into).collect());
