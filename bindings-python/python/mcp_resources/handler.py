@@ -149,8 +149,8 @@ class ResourceHandler(Generic[P, R]):
 
         Raises:
             TypeError: the template has no such variable, a required value is missing, or one has no text of its own.
-            ValueError: a value is not of its variable's type or a number that is not finite, or the template would refuse
-                the URI or is not registered now.
+            ValueError: a value is not of its variable's type or not finite, or the template would refuse the URI or is
+                not registered now.
         """
         from .blocks import ResourceLink
 
