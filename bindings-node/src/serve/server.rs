@@ -282,7 +282,7 @@ impl Edit {
         source: Either<String, ClassInstance<'_, Function>>,
     ) -> Result<Self> {
         let made = resource::page(page)?.into_resource();
-        let (resource, _) = made.map_err(|refused| registration(&env, &refused.into(), None))?;
+        let (resource, _) = made.map_err(|refused| registration(&env, &refused, None))?;
         Ok(Self(match source {
             Either::A(html) => RegistryChange::AddConstant(resource, ItemSource::Text(html.into())),
             Either::B(function) => read_by(resource, &function),

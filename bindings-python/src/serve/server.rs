@@ -297,7 +297,7 @@ impl Edit {
     #[staticmethod]
     fn add_page(py: Python<'_>, fields: &Bound<'_, PyDict>, source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let made = page(fields)?.into_resource();
-        let (resource, _) = made.map_err(|refused| error::registration(py, &refused.into(), None))?;
+        let (resource, _) = made.map_err(|refused| error::registration(py, &refused, None))?;
         Self::of_resource(resource, source)
     }
 

@@ -1,6 +1,7 @@
 //! What providers offer besides their resources: tools of their own, and the children of their directories.
 
 use mcp_resources_engine::guard::Policy;
+use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::Tool;
 use mcp_resources_providers::db::{Database, Db, DbOptions};
 use mcp_resources_providers::docs::{Docs, DocsOptions};
@@ -40,7 +41,9 @@ impl World {
             fs::write(path, text).unwrap();
         }
         for name in ["code", "other"] {
-            for arguments in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-q", "-m", "Begin"]] {
+            for arguments in
+                [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-q", "-m", "Begin"]]
+            {
                 git(&world.0.join(name), arguments);
             }
         }
@@ -126,7 +129,14 @@ async fn providers_offer_tools() {
             .mount(Db::new(world.db()).unwrap()),
     );
     let expected = [
-        "db_row", "db_rows", "db_shop_all", "db_shop_by_city", "docs_search", "git_diff", "git_log", "git_show",
+        "db_row",
+        "db_rows",
+        "db_shop_all",
+        "db_shop_by_city",
+        "docs_search",
+        "git_diff",
+        "git_log",
+        "git_show",
         "rag_search",
     ];
     assert_eq!(names(&mut client).await, expected);
@@ -143,7 +153,10 @@ async fn providers_offer_tools() {
     assert_eq!(schema("db_rows")["required"], json!(["table"]));
     assert_eq!(schema("db_rows")["properties"]["table"]["enum"], json!(["customers", "orders"]));
     assert_eq!(schema("db_shop_by_city")["required"], json!(["city"]));
-    assert_eq!(schema("db_shop_all"), json!({"type": "object", "properties": {}, "additionalProperties": false}));
+    assert_eq!(
+        schema("db_shop_all"),
+        json!({"type": "object", "properties": {}, "additionalProperties": false})
+    );
     for (name, arguments, found) in [
         ("git_log", json!({"repo": "code", "n": 1}), "Begin"),
         ("git_diff", json!({"repo": "code", "from": "HEAD", "to": "main"}), ""),
@@ -160,9 +173,17 @@ async fn providers_offer_tools() {
     }
     for (name, arguments, said) in [
         ("git_log", json!({}), "Invalid arguments for git_log: repo: it is missing"),
-        ("git_log", json!({"repo": "x"}), "Invalid arguments for git_log: repo: expected one of: code, other"),
+        (
+            "git_log",
+            json!({"repo": "x"}),
+            "Invalid arguments for git_log: repo: expected one of: code, other",
+        ),
         ("db_shop_by_city", json!({}), "Invalid arguments for db_shop_by_city: city: it is missing"),
-        ("db_shop_all", json!({"a": 1}), "Invalid arguments for db_shop_all: a: no such argument; it has none"),
+        (
+            "db_shop_all",
+            json!({"a": 1}),
+            "Invalid arguments for db_shop_all: a: no such argument; it has none",
+        ),
     ] {
         assert_eq!(call(&mut client, name, arguments).await, (said.to_owned(), true));
     }
@@ -237,7 +258,9 @@ async fn names_collide_and_go() {
     assert_eq!(names(&mut client).await.len(), 3);
     assert!(server.unmount(mount));
     assert!(names(&mut client).await.is_empty());
-    assert!(client.request("resources/directory/read", json!({"uri": "git:///code/tree/HEAD/"})).await.is_err());
+    assert!(
+        client.request("resources/directory/read", json!({"uri": "git:///code/tree/HEAD/"})).await.is_err()
+    );
 }
 
 // S-65: the children of every directory, in pages, whatever provider serves it.
@@ -271,7 +294,9 @@ async fn directories_have_children() {
     assert_eq!(result["resultType"], "complete");
     let [code, _, shop, _] = result["resources"].as_array().unwrap().as_slice() else { panic!("{result}") };
     assert_eq!((&code["name"], &code["mimeType"]), (&json!("code"), &json!("inode/directory")));
-    assert!(shop["size"].as_u64().is_some_and(|size| size > 0) && shop["annotations"]["lastModified"].is_string());
+    assert!(
+        shop["size"].as_u64().is_some_and(|size| size > 0) && shop["annotations"]["lastModified"].is_string()
+    );
     // What is no directory, hidden or not there gets the same error.
     for uri in [
         "file:///world/code/README.md",
@@ -304,7 +329,8 @@ async fn children_come_in_pages() {
     for number in 0..23 {
         fs::write(folder.join(format!("{number:02}.txt")), "x").unwrap();
     }
-    let limits = mcp_resources_engine::limits::Limits { page: 5, ..Default::default() };
+    let mut limits = Limits::default();
+    limits.page = 5;
     let files = Files::new(FileOptions::new().root("many", &folder)).unwrap();
     let mut client = client(builder("{}").limits(limits).mount(files));
     let mut seen = Vec::new();

@@ -22,8 +22,9 @@ impl Engine {
         if !is_there {
             return Err(format!("{registered} is not registered now, so a link to {uri} would lead nowhere"));
         }
-        let normal = uri::normalize(uri, limit)
-            .map_err(|error| format!("{registered}: {uri} is no URI: {} at byte {}", error.reason, error.offset))?;
+        let normal = uri::normalize(uri, limit).map_err(|error| {
+            format!("{registered}: {uri} is no URI: {} at byte {}", error.reason, error.offset)
+        })?;
         match catalog.route(&normal) {
             CatalogRoute::Template(entry, params) => {
                 entry.check(&params).map_err(|error| format!("{registered}: {}", sentence(&error)))
@@ -32,9 +33,9 @@ impl Engine {
                 Err(format!("{registered}: the variable {variable} has a value that it refuses: {why}"))
             }
             CatalogRoute::Resource(_) | CatalogRoute::Fallback(_) => Ok(()),
-            CatalogRoute::None { .. } => {
-                Err(format!("{registered} does not accept {uri}; a link must lead to a resource of this server"))
-            }
+            CatalogRoute::None { .. } => Err(format!(
+                "{registered} does not accept {uri}; a link must lead to a resource of this server"
+            )),
         }
     }
 }

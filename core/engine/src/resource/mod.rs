@@ -17,7 +17,7 @@ pub use error::RegistrationError;
 pub use parameter::{Parameter, ParameterCheck, ParameterKind};
 pub use syntax::{is_date, is_date_time, is_icon_size, is_media_type, is_scope, is_uuid};
 pub use tool::{Prompt, PromptArgument, ReadTool, Tool, ToolAnnotations};
-pub use ui::{InvalidPage, ToolVisibility, UI_MEDIA_TYPE, UiCsp, UiPage, UiPermission};
+pub use ui::{ToolVisibility, UI_MEDIA_TYPE, UiCsp, UiPage, UiPermission};
 pub(crate) use ui::{UI, has_ui_scheme, member};
 
 use details::details_setters;

@@ -3,7 +3,7 @@
 //!
 //! Law: a page is an ordinary constant resource. Only this module knows its media type and the members of `_meta.ui`.
 
-use super::{Details, Resource};
+use super::{Details, RegistrationError, Resource};
 use crate::jsonrpc::{Json, ObjectWriter, object};
 
 /// The media type of a page.
@@ -155,13 +155,13 @@ impl UiPage {
     /// The resource, and its constant contents.
     ///
     /// # Errors
-    /// The field that is invalid, its value, and the expected value.
-    pub fn into_resource(self) -> Result<(Resource, String), InvalidPage> {
-        let invalid = |field: &str, value: &str, expected: &'static str| InvalidPage {
-            uri: self.uri.clone(),
+    /// [`RegistrationError`] for the first field that is invalid.
+    pub fn into_resource(self) -> Result<(Resource, String), RegistrationError> {
+        let invalid = |field: &str, value: &str, expected: &str| RegistrationError::InvalidField {
+            of: self.uri.clone(),
             field: field.into(),
             value: value.into(),
-            expected,
+            expected: expected.into(),
         };
         if !has_ui_scheme(&self.uri) {
             return Err(invalid("uri", &self.uri, "a URI that begins with ui://"));
@@ -238,26 +238,6 @@ impl UiCsp {
     }
 }
 
-/// The reason for refusing a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidPage {
-    /// The URI as given.
-    pub uri: String,
-    /// The field.
-    pub field: String,
-    /// Its value.
-    pub value: String,
-    /// The expected value.
-    pub expected: &'static str,
-}
-
-impl From<InvalidPage> for super::RegistrationError {
-    fn from(page: InvalidPage) -> Self {
-        let InvalidPage { uri: of, field, value, expected } = page;
-        Self::InvalidField { of, field, value, expected: expected.into() }
-    }
-}
-
 /// Whether `uri` has the scheme of pages, in any case.
 pub(crate) fn has_ui_scheme(uri: &str) -> bool {
     uri.get(..UI_SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(UI_SCHEME))
@@ -286,7 +266,7 @@ mod tests {
     use super::*;
 
     fn said(page: UiPage) -> String {
-        super::super::RegistrationError::from(page.into_resource().unwrap_err()).to_string()
+        page.into_resource().unwrap_err().to_string()
     }
 
     #[test]

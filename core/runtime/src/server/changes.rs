@@ -75,7 +75,7 @@ impl ServerChanges {
             Ok((resource, html)) => {
                 self.changes.push(ServerChange::Constant(resource, ItemSource::Text(html.into())));
             }
-            Err(invalid) => drop(self.misplaced.get_or_insert(invalid.into())),
+            Err(invalid) => drop(self.misplaced.get_or_insert(invalid)),
         }
         self
     }

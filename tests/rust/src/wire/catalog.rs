@@ -72,7 +72,8 @@ pub(crate) fn engine(catalog: &Value) -> Result<(Arc<Engine>, Handlers), Registr
         assert_eq!(engine.new_handler(), *number);
     }
     let entries = ENTRIES.iter().flat_map(|kind| list(&catalog[*kind]).map(move |entry| (*kind, entry)));
-    let edits = entries.map(|(kind, entry)| added(kind, entry, &engine, &mut handlers)).collect::<Result<_, _>>();
+    let edits =
+        entries.map(|(kind, entry)| added(kind, entry, &engine, &mut handlers)).collect::<Result<_, _>>();
     engine.publish(edits?, super::START)?;
     Ok((engine, handlers))
 }

@@ -140,10 +140,7 @@ fn mistakes_are_named() {
             r#"a tool with the name "echo" is registered already"#,
         ),
         (
-            said(
-                served_builder()
-                    .template(Template::new("note://{day}").tool("echo"), |_| async { "" }),
-            ),
+            said(served_builder().template(Template::new("note://{day}").tool("echo"), |_| async { "" })),
             r#"a tool with the name "echo" is registered already"#,
         ),
         (
