@@ -35,7 +35,7 @@ impl ToolTemplate {
     }
 
     /// All values that are few enough to be named.
-    pub(super) fn all(&self) -> VisibleValues {
+    pub(crate) fn all(&self) -> VisibleValues {
         self.visible(&mut |_, _| true)
     }
 

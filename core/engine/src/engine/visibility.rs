@@ -132,24 +132,39 @@ impl Engine {
     /// The values of a tool's arguments that `principal` may know about; `None` if it names none.
     pub(crate) fn visible_values(&self, principal: &Principal, entry: &ToolEntry) -> Option<VisibleValues> {
         let template = entry.template.as_ref()?;
+        if self.guard.is_open() {
+            return Some(template.all());
+        }
         let view = self.guard.view(principal);
+        let known = template.all();
         let mut effort = Effort::default();
         Some(template.visible(&mut |variable, value| {
-            self.guard.is_open() || self.leads_on(&view, template, variable, value, &mut effort)
+            let others: Vec<_> = known.iter().filter(|(name, _)| *name != variable).collect();
+            self.leads_on(&view, template, &mut vec![(variable, value)], &others, &mut effort)
         }))
     }
 
-    /// Whether a principal with this view may see a URI of a tool's template in which a variable has this value.
-    fn leads_on(
+    /// Whether a principal with this view may see a URI of a tool's template with the `chosen` values, and one of the
+    /// known values for each of the `others`.
+    fn leads_on<'v>(
         &self,
         view: &PolicyView,
         template: &ToolTemplate,
-        variable: &str,
-        value: &str,
+        chosen: &mut Vec<(&'v str, &'v str)>,
+        others: &[(&'v String, &'v Vec<String>)],
         effort: &mut Effort,
     ) -> bool {
-        let outline = template.parsed().outline(&|name| (name == variable).then_some(value));
-        effort.spend(outline.size()) && self.guard.reaches_within(view, &outline, effort)
+        let Some(((name, values), rest)) = others.split_first() else {
+            let of = |name: &str| chosen.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+            let outline = template.parsed().outline(&of);
+            return effort.spend(outline.size()) && self.guard.reaches_within(view, &outline, effort);
+        };
+        values.iter().any(|value| {
+            chosen.push((name, value));
+            let is_seen = self.leads_on(view, template, chosen, rest, effort);
+            chosen.pop();
+            is_seen
+        })
     }
 
     /// The part of a tool that `principal` may know about. A page that was removed is not shown.
