@@ -193,7 +193,7 @@ impl Cut {
 }
 
 /// The children of an open directory that are served, the first `most` by name: each with its name, and whether it is a
-/// directory. Also whether there are more.
+/// directory.
 fn children(
     tree: &Tree,
     root: &RootDirectory,
@@ -201,9 +201,9 @@ fn children(
     dir: &Dir,
     most: usize,
     context: &RequestContext<'_>,
-) -> Result<(Vec<(Vec<u8>, bool)>, bool), Missing> {
+) -> Result<Vec<(Vec<u8>, bool)>, Missing> {
     let chain = tree.chain(root, path).ok_or(Missing::NotFound)?;
-    let mut first = Smallest::new(most + 1);
+    let mut first = Smallest::new(most);
     for DirectoryEntry { name, kind } in dir.entries()? {
         if context.is_cancelled() {
             return Err(Missing::NotFound);
@@ -219,10 +219,7 @@ fn children(
         }
     }
     // What is not served does not count.
-    let mut children = first.into_sorted().0;
-    let more = children.len() > most;
-    children.truncate(most);
-    Ok((children, more))
+    Ok(first.into_sorted().0)
 }
 
 /// The children of an open directory as resources.
@@ -233,7 +230,7 @@ pub(super) fn resources(
     dir: &Dir,
     context: &RequestContext<'_>,
 ) -> Result<Vec<Resource>, Missing> {
-    let (children, _) = children(tree, root, path, dir, Directory::MOST_CHILDREN, context)?;
+    let children = children(tree, root, path, dir, Directory::MOST_CHILDREN, context)?;
     let resource = |(name, is_dir): (Vec<u8>, bool)| {
         let own = join(path, &name);
         let child = Resource::new(tree.uri(&own, is_dir)).name(String::from_utf8_lossy(&name));
@@ -266,7 +263,9 @@ pub(super) fn directory(
     dir: &Dir,
     context: &RequestContext<'_>,
 ) -> Result<ReadResult<'static>, Missing> {
-    let (children, more) = children(tree, root, path, dir, CHILDREN, context)?;
+    let mut children = children(tree, root, path, dir, CHILDREN + 1, context)?;
+    let more = children.len() > CHILDREN;
+    children.truncate(CHILDREN);
     let mut contents: Vec<Contents<'static>> = Vec::with_capacity(children.len().max(1));
     for (name, is_dir) in children {
         let own = join(path, &name);
