@@ -23,6 +23,7 @@ export interface Registrar {
   readonly publish: (edits: Edit[]) => void;
   readonly peers: Peers;
   readonly watches: Watches;
+  readonly checkLink: (registered: string, uri: string) => void;
 }
 
 /** A registered function. `complete`, `list` and `onWatch` add further functions. */
@@ -32,6 +33,7 @@ export class ResourceHandler<T extends string = string> {
   readonly #publish: (edits: Edit[]) => void;
   readonly #peers: Peers;
   readonly #watches: Watches;
+  readonly #checkLink: (registered: string, uri: string) => void;
   readonly #name: string;
   readonly #reader: NativeFunction;
   readonly #details: Details;
@@ -43,13 +45,14 @@ export class ResourceHandler<T extends string = string> {
   readonly #tool: string | boolean;
 
   /** Called by `ResourceServer.resource` only. */
-  constructor({ publish, peers, watches }: Registrar, uri: T, options: ResourceOptions, call: AnyFunction) {
+  constructor({ publish, peers, watches, checkLink }: Registrar, uri: T, options: ResourceOptions, call: AnyFunction) {
     checkRegistration(options, uri);
     const { vars, extraQuery, parameters = {}, complete, list, pages, tool, replace, ...details } = options;
     this.uri = uri;
     this.#publish = publish;
     this.#peers = peers;
     this.#watches = watches;
+    this.#checkLink = checkLink;
     this.#name = nameOf(call) ?? uri;
     this.#template = uri.includes('{')
       ? new UriTemplate(uri, vars, extraQuery === undefined ? {} : { extraQuery })
@@ -134,7 +137,8 @@ export class ResourceHandler<T extends string = string> {
    *
    * @param values - the values of the variables. Default: none.
    * @param details - details that differ from those of the registration.
-   * @throws {TypeError} the template has no such variable, or a required value is missing or has the wrong type.
+   * @throws {TypeError} the template has no such variable, a required value is missing, a value is not of its variable's type,
+   *   or the template is not registered now.
    */
   link(values?: Expandable<T>, details?: LinkOptions): ResourceLink {
     const given = (values ?? {}) as Record<string, TemplateValue>;
@@ -142,6 +146,11 @@ export class ResourceHandler<T extends string = string> {
       this.#template === undefined ? { uri: this.expand(given as Expandable<T>) } : this.#named(given);
     if (this.#template !== undefined && !(this.#template.match(uri) instanceof Match)) {
       throw new TypeError(`${uri} is no URI of ${this.uri}; a link must lead to a resource of this server`);
+    }
+    try {
+      this.#checkLink(this.uri, uri);
+    } catch (error) {
+      throw new TypeError((error as Error).message);
     }
     const { ttlMs: _, cacheScope: __, scopes: ___, children: ____, ...own } = this.#details;
     return new ResourceLink(uri, { ...own, ...name, ...details });

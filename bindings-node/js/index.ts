@@ -181,4 +181,5 @@ export type {
   ToolOptions,
   ToolSchema,
 } from './tool-types.js';
+export type { UiCsp, UiOptions, UiPermission } from './ui.js';
 export type { Watcher } from './watches.js';

@@ -46,6 +46,7 @@ import type {
   ToolSchema,
 } from './tool-types.js';
 import { promptEdits, toolEdits } from './tools.js';
+import { pageEdits, type UiOptions } from './ui.js';
 import { Watches } from './watches.js';
 
 /** The lists whose changes clients can be notified of. */
@@ -189,11 +190,25 @@ export class ResourceServer {
     checkItem(resource);
     checkSource(resource.uri, source, given.length);
     const constant = text ?? bytes;
-    const isSeen = constant !== undefined && this.#peers.redact !== undefined;
-    const kept = isSeen
-      ? this.#reader(() => constant, resource)
-      : (constant ?? this.#reader(read as AnyFunction, resource));
+    const kept =
+      constant === undefined ? this.#reader(read as AnyFunction, resource) : this.#constant(constant, resource);
     this.#publish([translated(() => binding.Edit.addResource(describe(resource), kept))]);
+  }
+
+  /**
+   * Registers an HTML page that a host with MCP Apps shows beside the results of a tool. A tool names it with the option
+   * `ui`; to other clients it is an ordinary resource. Can be called while the server runs; clients are notified that the
+   * list has changed.
+   *
+   * @param uri - the URI, such as `ui://shop/order`.
+   * @param options - the document, and what it needs.
+   * @returns `uri`.
+   * @throws {TypeError} an option does not exist, or its value has the wrong type.
+   * @throws {RegistrationError} the URI is registered already or has another scheme, or an option is not allowed.
+   */
+  ui(uri: string, options: UiOptions): string {
+    this.#publish(pageEdits(uri, options, (html) => this.#constant(html, { uri })));
+    return uri;
   }
 
   /**
@@ -580,7 +595,17 @@ export class ResourceServer {
   }
 
   get #registrar(): Registrar {
-    return { publish: (edits) => this.#publish(edits), peers: this.#peers, watches: this.#watches };
+    return {
+      publish: (edits) => this.#publish(edits),
+      peers: this.#peers,
+      watches: this.#watches,
+      checkLink: (registered, uri) => this.#native.checkLink(registered, uri),
+    };
+  }
+
+  /** The source of constant contents. A function that changes contents sees them as it sees those of a function. */
+  #constant<C extends string | Uint8Array>(contents: C, resource: Resource): C | NativeFunction {
+    return this.#peers.redact === undefined ? contents : this.#reader(() => contents, resource);
   }
 
   /** The native function for a reader, made once for all resources that it reads. */

@@ -106,6 +106,10 @@ export interface ToolOptions<
   readonly output?: O;
   /** Hints for clients. Default: none. */
   readonly annotations?: ToolAnnotations;
+  /** The URI of a registered page (`ResourceServer.ui`) that shows its results in hosts with MCP Apps. Default: none. */
+  readonly ui?: string;
+  /** Who may call a tool with a page: the model, the page (`app`), or both. Default: both. */
+  readonly uiVisibility?: readonly ('model' | 'app')[];
 }
 
 /** One argument of a prompt. Its value is a text. */

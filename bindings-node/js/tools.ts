@@ -57,7 +57,15 @@ const SCHEMA = {
   expected: 'a schema such as z.object({ … }), or { schema, validate }',
 };
 
-const TOOL: Shape<ToolOptions> = { ...NAMED, input: SCHEMA, output: SCHEMA, annotations: OBJECT };
+const CALLERS = said(TEXTS, 'an array such as ["model", "app"]');
+const TOOL: Shape<ToolOptions> = {
+  ...NAMED,
+  input: SCHEMA,
+  output: SCHEMA,
+  annotations: OBJECT,
+  ui: TEXT,
+  uiVisibility: CALLERS,
+};
 
 const ANNOTATIONS: Shape<ToolAnnotations> = {
   title: TEXT,
@@ -104,7 +112,7 @@ export function toolEdits(peers: Peers, name: string, options: ToolOptions | Any
     checkOptions('a tool', given, TOOL, OF_TOOLS);
     if (given.annotations !== undefined) checkOptions('annotations', given.annotations, ANNOTATIONS);
   });
-  const { input, output, annotations, replace, ...details }: ToolOptions = given;
+  const { input, output, annotations, ui, uiVisibility, replace, ...details }: ToolOptions = given;
   const parts = {
     check: input === undefined ? (all: JsonObject) => all : checker(input),
     result: output === undefined ? (value: unknown) => value : resultChecker(output),
@@ -116,6 +124,8 @@ export function toolEdits(peers: Peers, name: string, options: ToolOptions | Any
     ...(input && { inputSchema: schemaText(`${what}: input`, input, 'input') }),
     ...(output && { outputSchema: schemaText(`${what}: output`, output, 'output') }),
     ...(annotations && { annotations: { ...annotations } }),
+    ...(ui !== undefined && { ui }),
+    ...(uiVisibility && { uiVisibility: [...uiVisibility] }),
   };
   const native = named(peers, nameOf(own) ?? name, own, parts);
   const added = translated(() => binding.Edit.addTool(fields as PlainValue, native));

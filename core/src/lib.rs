@@ -50,8 +50,8 @@ pub use mcp_resources_engine::connection::{
 pub use mcp_resources_engine::error::ReadError;
 pub use mcp_resources_engine::resource::{
     Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterCheck,
-    ParameterKind, Prompt, PromptArgument, RegistrationError, Resource, Template, Theme, Tool,
-    ToolAnnotations,
+    ParameterKind, Prompt, PromptArgument, ReadTool, RegistrationError, Resource, Template, Theme, Tool,
+    ToolAnnotations, ToolVisibility, UiCsp, UiPage, UiPermission,
 };
 pub use mcp_resources_template::{self as template, MatchedParams, TemplateOptions, UriTemplate, uri};
 

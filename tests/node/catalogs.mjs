@@ -160,6 +160,7 @@ function namedValue(answer) {
 
 function add(made, entry, author) {
   if ('uriTemplate' in entry) addTemplate(made, entry, author);
+  else if ('page' in entry) made.ui(entry.uri, { html: entry.text, ...details(entry), ...entry.page });
   else if ('text' in entry) made.addResource(resource(entry), { text: entry.text });
   else if ('blob' in entry) made.addResource(resource(entry), { bytes: Buffer.from(entry.blob, 'base64') });
   else made.addResource(resource(entry), { read: author.reader(entry.handler) });

@@ -1,6 +1,9 @@
 // Tools and prompts of Node: what a function gets and returns, what an author gets wrong, and the official clients (S-60).
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
@@ -19,6 +22,7 @@ import {
   MethodResult,
   PromptMessage,
   PromptResult,
+  providers,
   ResourceLink,
   Text,
   ToolError,
@@ -127,6 +131,63 @@ test('a link has the details of what is registered', async () => {
   assert.throws(() => note.link({ day: '' }), /note:\/\/ is no URI of note:\/\/\{day\}; a link must lead to/);
   assert.throws(() => note.link({ dya: 'x' }), /"dya" is no variable of note:\/\/\{day\}/);
   assert.throws(() => new ResourceLink('a://b', { colour: 'red' }), /unexpected option "colour"/);
+});
+
+test('a link is checked against the types of variables, and must lead to what is registered', () => {
+  const note = server().resource('note://{number}', { parameters: { number: { type: 'integer' } } }, () => '');
+  assert.equal(note.link({ number: 7 }).uri, 'note://7');
+  assert.throws(() => note.link({ number: 'x' }), /the variable number is "x", expected an integer/);
+  note.remove();
+  assert.throws(() => note.link({ number: 7 }), /is not registered now/);
+});
+
+test('a tool names its page (S-63)', async () => {
+  const made = server();
+  assert.throws(() => made.tool('order', { ui: 'ui://shop/order' }, () => ''), /register the page first/);
+  const page = made.ui('ui://shop/order', {
+    html: '<p>',
+    csp: { connectDomains: ['https://a.example'] },
+    permissions: ['clipboardWrite'],
+    prefersBorder: true,
+  });
+  made.tool('order', { ui: page, uiVisibility: ['app'] }, () => 'paid');
+  await talk(made, async (client) => {
+    const { tools } = await client.request('tools/list', {});
+    assert.deepEqual(tools[0]._meta.ui, { resourceUri: page, visibility: ['app'] });
+    const { contents } = await client.request('resources/read', { uri: page });
+    assert.equal(contents[0].mimeType, 'text/html;profile=mcp-app');
+    const about = {
+      csp: { connectDomains: ['https://a.example'] },
+      permissions: { clipboardWrite: {} },
+      prefersBorder: true,
+    };
+    assert.deepEqual(contents[0]._meta.ui, about);
+  });
+  assert.throws(() => made.ui(page, { html: '' }), /registered already/);
+  made.ui(page, { html: '<b>', replace: true });
+});
+
+test('a mounted source has tools of its own (S-64)', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'mcp-tools-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(path.join(folder, 'refunds.md'), '# Refunds\n\nMoney back.\n');
+  const names = async (options, chosen) => {
+    const made = server(options);
+    made.mount(providers.docs({ handbook: folder }, chosen));
+    return await talk(made, async (client) => {
+      const { tools } = await client.request('tools/list', {});
+      const own = tools.map(({ name }) => name).filter((name) => !/_resources?$/.test(name));
+      if (own.length > 0) {
+        const found = await client.request('tools/call', { name: 'docs_search', arguments: { q: 'money' } });
+        assert.match(found.content[0].text, /refunds\.md/);
+      }
+      return own;
+    });
+  };
+  assert.deepEqual(await names({ exposeAsTools: true }), ['docs_search']);
+  assert.deepEqual(await names({ exposeAsTools: true }, { tools: false }), []);
+  assert.deepEqual(await names({}, { tools: ['docs_search'] }), ['docs_search']);
+  await assert.rejects(names({}), /tools\/list/);
 });
 
 test('an output schema makes the result structured, in each revision', async () => {

@@ -168,6 +168,8 @@ def add(made: ResourceServer, entry: Json, author: Author) -> None:
     """Registers one entry."""
     if "uriTemplate" in entry:
         _add_template(made, entry, author)
+    elif "page" in entry:
+        made.ui(entry["uri"], html=entry["text"], **details(entry), **_snake(entry["page"]))
     elif "text" in entry:
         made.add_resource(resource(entry), text=entry["text"])
     elif "blob" in entry:
@@ -181,11 +183,8 @@ def add_named(made: ResourceServer, entries: Json, author: Author) -> None:
     for entry in entries.get("tools", ()):
         given = _named_details(entry)
         if "annotations" in entry:
-            hints = {
-                re.sub("[A-Z]", lambda one: "_" + one[0].lower(), name): hint
-                for name, hint in entry["annotations"].items()
-            }
-            given["annotations"] = hints
+            given["annotations"] = _snake(entry["annotations"])
+        given |= _snake({name: entry[name] for name in ("ui", "uiVisibility") if name in entry})
         made.add_tool(
             author.named("tool", entry["handler"], entry["name"]),
             entry["name"],
@@ -199,6 +198,14 @@ def add_named(made: ResourceServer, entries: Json, author: Author) -> None:
         prompt = made.add_prompt(function, entry["name"], arguments=arguments, **_named_details(entry))
         for argument in entry.get("complete", ()):
             prompt.complete(argument)(author.completer(entry["handler"], argument))
+
+
+def _snake(members: Json) -> Json:
+    """Members with names as Python has them, also those inside."""
+    return {
+        re.sub("[A-Z]", lambda one: "_" + one[0].lower(), name): _snake(member) if isinstance(member, dict) else member
+        for name, member in members.items()
+    }
 
 
 def _named_details(entry: Json) -> Json:

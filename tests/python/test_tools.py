@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
 
 import pytest
@@ -35,6 +36,7 @@ from mcp_resources import (
     Text,
     ToolError,
     ToolResult,
+    providers,
 )
 from mcp_resources.testing import Client, ServerError
 from pydantic import BaseModel, Field, HttpUrl
@@ -697,6 +699,71 @@ async def test_a_template_as_a_tool(server: ResourceServer) -> None:
     said = refused(lambda: server.add_tool(lambda arguments: "", "day", input_schema={"type": "object"}))
     assert "day" in said
     assert "is for templates" in refused(lambda: server.resource("a://b", tool=True)(lambda: ""))
+
+
+async def test_tools_of_a_source(tmp_path: Path) -> None:
+    """S-64: a mounted source has its tools where resources are tools, or where its option asks for them."""
+    (tmp_path / "refunds.md").write_text("# Refunds\n\nMoney back.\n", "utf-8")
+    for exposed, chosen, names in (
+        (True, {}, ["docs_search"]),
+        (True, {"tools": False}, []),
+        (False, {}, None),
+        (False, {"tools": True}, ["docs_search"]),
+        (False, {"tools": ["docs_search"]}, ["docs_search"]),
+    ):
+        server = ResourceServer("handbook", expose_as_tools=exposed)
+        server.mount(providers.docs({"handbook": tmp_path}, **chosen))  # type: ignore[arg-type]
+        if names is None:
+            with pytest.raises(ServerError, match="tools/list"):
+                await listed(server)
+            continue
+        own = [tool["name"] for tool in await listed(server)]
+        assert [name for name in own if not name.endswith(("_resources", "_resource"))] == names
+        if names:
+            assert "refunds.md" in text(await call(server, "docs_search", {"q": "money"}))
+
+
+async def test_a_page(server: ResourceServer) -> None:
+    """S-63: a tool names its page, which must be registered before."""
+    with pytest.raises(RegistrationError, match="register the page first"):
+        server.add_tool(lambda: "", "order", ui="ui://shop/order")
+    page = server.ui("ui://shop/order", html="<p>", csp={"connect_domains": ("https://a.example",)}, title="Order")
+
+    @server.tool(ui=page, ui_visibility=["app"])
+    def order() -> str:
+        return "paid"
+
+    (tool,) = await listed(server)
+    assert tool["_meta"]["ui"] == {"resourceUri": page, "visibility": ["app"]}
+    async with Client(server) as client:
+        (contents,) = (await client.request("resources/read", {"uri": page}))["contents"]
+    assert contents["mimeType"] == "text/html;profile=mcp-app"
+    assert contents["_meta"]["ui"] == {"csp": {"connectDomains": ["https://a.example"]}}
+    with pytest.raises(RegistrationError, match="registered already"):
+        server.ui(page, html="<p>")
+    server.ui(page, html="<b>", replace=True)
+    redacting = ResourceServer("x", redact=lambda uri, contents: contents)
+    redacting.ui(page, html="<p>", prefers_border=False)
+    async with Client(redacting) as client:
+        (contents,) = (await client.request("resources/read", {"uri": page}))["contents"]
+    assert (contents["text"], contents["_meta"]["ui"]) == ("<p>", {"prefersBorder": False})
+
+
+def test_links_are_checked(server: ResourceServer) -> None:
+    """S-60: a link names the variable that is wrong, and leads to what is registered."""
+
+    @server.resource("note://{number}/{kind}")
+    def note(number: int, kind: Literal["a", "b"]) -> str:
+        return ""
+
+    assert note.link(number=7, kind="a").uri == "note://7/a"
+    with pytest.raises(ValueError, match='the variable number is "x", expected an integer'):
+        note.link(number="x", kind="a")
+    with pytest.raises(ValueError, match='the variable kind is "c", expected one of: a, b'):
+        note.link(number=7, kind="c")
+    note.remove()
+    with pytest.raises(ValueError, match="is not registered now"):
+        note.link(number=7, kind="a")
 
 
 async def test_a_schema_by_hand(server: ResourceServer) -> None:

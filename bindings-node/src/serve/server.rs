@@ -14,6 +14,7 @@ use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::engine::ServerInfo;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::{Millis, Now};
+use mcp_resources_engine::resource as core;
 use mcp_resources_engine::suggest;
 use mcp_resources_runtime::provider::WatchChange;
 use mcp_resources_runtime::registry::{ForeignFunction, Registry, RegistryChange};
@@ -132,6 +133,12 @@ impl Server {
         let redact = self.state.redactions.reached(self.state.woken.clone(), patience);
         self.state.registry.mounts().redact_with(redact);
         let _ = self.state.redact.set(look);
+    }
+
+    /// Checks that a link leads to what is registered, with values of the declared types.
+    #[napi(catch_unwind)]
+    pub fn check_link(&self, registered: String, uri: String) -> Result<()> {
+        self.state.engine()?.check_link(&registered, &uri).map_err(Error::from_reason)
     }
 
     /// Notifies the clients that watch this URI that its contents have changed.
@@ -262,11 +269,23 @@ impl Edit {
         let resource = resource::resource(resource)?;
         Ok(Self(match source {
             Either3::A(text) => RegistryChange::AddConstant(resource, ItemSource::Text(text.into())),
-            Either3::B(function) => {
-                let functions = Arc::new(function.callee.clone().into());
-                RegistryChange::AddResource(resource, functions, function.number.clone())
-            }
+            Either3::B(function) => read_by(resource, &function),
             Either3::C(bytes) => RegistryChange::AddConstant(resource, ItemSource::Bytes((&*bytes).into())),
+        }))
+    }
+
+    /// Adds a page whose HTML never changes, or that a function reads.
+    #[napi(catch_unwind, factory)]
+    pub fn add_page(
+        env: Env,
+        page: PlainValue,
+        source: Either<String, ClassInstance<'_, Function>>,
+    ) -> Result<Self> {
+        let made = resource::page(page)?.into_resource();
+        let (resource, _) = made.map_err(|refused| registration(&env, &refused, None))?;
+        Ok(Self(match source {
+            Either::A(html) => RegistryChange::AddConstant(resource, ItemSource::Text(html.into())),
+            Either::B(function) => read_by(resource, &function),
         }))
     }
 
@@ -347,4 +366,10 @@ impl Edit {
 fn list_kinds(word: &str) -> Result<ListKinds> {
     let refused = || unusable(format!("{word:?} is no list: resources, tools or prompts"));
     ListKinds::parse(word).ok_or_else(refused)
+}
+
+/// The change that adds a resource with a function.
+fn read_by(resource: core::Resource, function: &Function) -> RegistryChange<Functions> {
+    let functions = Arc::new(function.callee.clone().into());
+    RegistryChange::AddResource(resource, functions, function.number.clone())
 }

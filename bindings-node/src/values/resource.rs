@@ -24,6 +24,13 @@ pub(crate) fn template(
     Ok(made)
 }
 
+/// A page from its URI and fields.
+pub(crate) fn page(fields: PlainValue) -> Result<core::UiPage> {
+    let mut made = core::UiPage::default();
+    set(&mut made, fields)?;
+    Ok(made)
+}
+
 /// A tool from its fields.
 pub(crate) fn tool(fields: PlainValue) -> Result<core::Tool> {
     let mut made = core::Tool::default();

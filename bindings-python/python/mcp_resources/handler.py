@@ -31,7 +31,7 @@ class ResourceHandler(Generic[P, R]):
 
     def __init__(
         self,
-        registrar: tuple[Callable[[list[Edit]], None], Watches],
+        registrar: tuple[Callable[[list[Edit]], None], Watches, Callable[[str, str], None]],
         uri: str,
         function: Callable[P, R],
         details: dict[str, Any],
@@ -42,7 +42,7 @@ class ResourceHandler(Generic[P, R]):
         self.uri = uri
         self.__doc__ = function.__doc__
         self._function = function
-        self._publish, self._watches = registrar
+        self._publish, self._watches, self._check_link = registrar
         self._inline = _switch(details, "inline")
         self._replace = _switch(details, "replace")
         encoder = details.pop("encoder", None)
@@ -149,7 +149,8 @@ class ResourceHandler(Generic[P, R]):
 
         Raises:
             TypeError: the template has no such variable, a required value is missing, or one has no text of its own.
-            ValueError: the template would refuse the URI, or a value is a number that is not finite.
+            ValueError: a value is not of its variable's type or not finite, or the template would refuse the URI or is
+                not registered now.
         """
         from .blocks import ResourceLink
 
@@ -159,6 +160,7 @@ class ResourceHandler(Generic[P, R]):
         uri = self.expand(**values)
         if self._template is not None and not (found := self._template.match(uri)):
             raise ValueError(f"{self.uri} does not accept {uri}: {found}")
+        self._check_link(self.uri, uri)
         return ResourceLink(uri, **details)
 
     @property

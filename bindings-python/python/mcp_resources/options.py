@@ -241,6 +241,56 @@ class ToolDetails(NamedDetails, total=False):
 
     annotations: ToolAnnotations
     """Hints for clients. Default: none."""
+    ui: str
+    """The URI of a registered page (`ResourceServer.ui`) that shows its results in hosts with MCP Apps. Default:
+    none."""
+    ui_visibility: Iterable[Literal["model", "app"]]
+    """Who may call a tool with a page: the model, the page (`app`), or both. Default: both."""
+
+
+class UiCsp(TypedDict, total=False):
+    """The origins that a page may use, such as `https://*.example.com`. A host blocks all others."""
+
+    connect_domains: Iterable[str]
+    """Of network requests. Default: none."""
+    resource_domains: Iterable[str]
+    """Of scripts, styles, images, fonts and media. Default: none."""
+    frame_domains: Iterable[str]
+    """Of frames inside the page. Default: none."""
+    base_uri_domains: Iterable[str]
+    """Of base URIs of the document. Default: none."""
+
+
+class UiDetails(TypedDict, total=False):
+    """The keyword arguments of `ResourceServer.ui`."""
+
+    name: str
+    """The name for programs. Default: the URI."""
+    title: str
+    """The label for people. Default: none."""
+    description: str
+    """The description. Default: none."""
+    icons: Iterable[Icon]
+    """Icons for user interfaces. Default: none."""
+    csp: UiCsp
+    """The origins that the page may use. Default: none."""
+    permissions: Iterable[Literal["camera", "microphone", "geolocation", "clipboard_write"]]
+    """The browser features that the page asks for. Default: none."""
+    domain: str
+    """An origin of its own for the page, in the form that the host documents. Default: chosen by the host."""
+    prefers_border: bool
+    """Whether the host draws a border and a background. Default: the host decides."""
+    meta: Mapping[str, object]
+    """Further members of `_meta`. Default: none."""
+    scopes: Iterable[str]
+    """The scopes that a token must have to see it, all of them. Default: none."""
+    ttl_ms: int
+    """How long clients may keep the page, in milliseconds. Default 0."""
+    cache_scope: Literal["public", "private"]
+    """Whether a cache may share it between clients. Default `private`."""
+    replace: bool
+    """Whether it replaces a page with the same URI, such as when a notebook cell runs again. Default `False`: that is
+    an error."""
 
 
 class PromptDetails(NamedDetails, total=False):

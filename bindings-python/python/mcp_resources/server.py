@@ -18,7 +18,7 @@ from .handler import ResourceHandler
 from .lifecycle import watch
 from .lifespan import Life
 from .log import warned
-from .options import HttpOptions, PromptArgument, PromptDetails, ResourceDetails, ServerOptions, ToolDetails
+from .options import HttpOptions, PromptArgument, PromptDetails, ResourceDetails, ServerOptions, ToolDetails, UiDetails
 from .recording import recorder
 from .results import CacheHint
 from .watches import Watches
@@ -210,7 +210,7 @@ class ResourceServer:
             raise TypeError(_undecorated("resource", "a URI", uri))
 
         def register(function: Callable[P, R]) -> ResourceHandler[P, R]:
-            registrar = (self._publish, self._watches)
+            registrar = (self._publish, self._watches, self._core.check_link)
             return ResourceHandler(registrar, uri, function, {**details, "encoder": self._encoder})
 
         return register
@@ -258,13 +258,40 @@ class ResourceServer:
             )
             raise TypeError(f"{resource.uri}: give one of text, bytes and read, got {got or 'none of them'}")
         _check_source(resource.uri, text, bytes)
-        source: Any = given[0]
-        if read is not None:
-            source = self._reader(read, resource.mime_type is None, inline).function
-        elif self._redacts:
-            source = reader(lambda: given[0], None, {}, (True, False, None)).function
+        source = given[0] if read is None else self._reader(read, resource.mime_type is None, inline).function
+        if read is None:
+            source = self._constant(source)
         removal = [Edit.remove_resource(resource.uri)] if replace else []
         self._publish([*removal, Edit.add_resource(resource, source)])
+
+    def ui(self, uri: str, *, html: str, **details: Unpack[UiDetails]) -> str:
+        """Registers an HTML page that a host with MCP Apps shows beside the results of a tool.
+
+        A tool names it with `@server.tool(ui=page)`. To other clients it is an ordinary resource. Can be called from
+        any thread, also while the server runs; clients are notified that the list has changed.
+
+        Args:
+            uri: the URI, such as `ui://shop/order`.
+            html: the HTML5 document.
+            details: see `UiDetails`.
+
+        Returns:
+            `uri`.
+
+        Raises:
+            TypeError: a detail does not exist, or its value has the wrong type.
+            RegistrationError: the URI is registered already or has another scheme, or a detail is not allowed.
+        """
+        checks.text("uri", uri)
+        checks.text("html", html)
+        given: dict[str, Any] = {**details}
+        removal = [Edit.remove_resource(uri)] if given.pop("replace", False) else []
+        self._publish([*removal, Edit.add_page({"uri": uri, **given}, self._constant(html))])
+        return uri
+
+    def _constant(self, contents: Any) -> Any:
+        """The source of constant contents: a function if another one changes what is sent."""
+        return reader(lambda: contents, None, {}, (True, False, None)).function if self._redacts else contents
 
     def remove_resource(self, uri: str) -> None:
         """Removes the resource with this URI, in any spelling. Does nothing if there is none.

@@ -12,15 +12,16 @@ use crate::values::contents::Data;
 use crate::values::error;
 use crate::values::lock::lock;
 use crate::values::options;
-use crate::values::resource::{Resource, named, template};
+use crate::values::resource::{Resource, named, page, template};
 use crate::values::template::UriTemplate;
 use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::engine::ServerInfo;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::{Millis, Now};
+use mcp_resources_engine::resource as core;
 use mcp_resources_runtime::registry::{ForeignFunction, Registry, RegistryChange};
 use mcp_resources_runtime::transport::pump::ServingRegistry;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -178,6 +179,10 @@ impl Server {
         delivering(py, || py.detach(|| mounts.unmount_provider(provider)))
     }
 
+    fn check_link(&self, registered: &str, uri: &str) -> PyResult<()> {
+        self.state.engine()?.check_link(registered, uri).map_err(PyValueError::new_err)
+    }
+
     fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
         let engine = self.state.engine()?;
         let now = self.state.clock.now();
@@ -264,11 +269,9 @@ impl Server {
     }
 }
 
-#[pymethods]
 impl Edit {
-    #[staticmethod]
-    fn add_resource(resource: &Resource, source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let resource = resource.resource.clone();
+    /// Adds a resource whose contents are a constant or come from a function.
+    fn of_resource(resource: core::Resource, source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(function) = source.cast::<Function>() {
             let functions = Arc::new(function.clone().unbind().into());
             return Ok(Self(RegistryChange::AddResource(resource, functions, function.get().number.clone())));
@@ -282,6 +285,21 @@ impl Edit {
             }
         };
         Ok(Self(RegistryChange::AddConstant(resource, source)))
+    }
+}
+
+#[pymethods]
+impl Edit {
+    #[staticmethod]
+    fn add_resource(resource: &Resource, source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::of_resource(resource.resource.clone(), source)
+    }
+
+    #[staticmethod]
+    fn add_page(py: Python<'_>, fields: &Bound<'_, PyDict>, source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let made = page(fields)?.into_resource();
+        let (resource, _) = made.map_err(|refused| error::registration(py, &refused, None))?;
+        Self::of_resource(resource, source)
     }
 
     #[staticmethod]

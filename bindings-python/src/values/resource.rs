@@ -100,6 +100,24 @@ pub(crate) fn named<T: NamedOptions + Default>(fields: &Bound<'_, PyDict>) -> Py
     Ok(made)
 }
 
+/// A page from its URI and fields.
+pub(crate) fn page(fields: &Bound<'_, PyDict>) -> PyResult<core::UiPage> {
+    let mut made = core::UiPage::default();
+    for (name, value) in fields {
+        let name = name.cast::<PyString>()?.to_str()?;
+        match name {
+            _ if value.is_none() => {}
+            "meta" => set(&mut made, name, &OBJECT_JSON.get(value.py())?.call1((&value, name))?)?,
+            _ if core::UiPage::NAMES.contains(&name) => set(&mut made, name, &value)?,
+            _ => {
+                let known = core::UiPage::NAMES.iter().copied().filter(|name| *name != "uri");
+                return Err(unexpected("option", name, &known.chain(["replace"]).collect::<Vec<_>>()));
+            }
+        }
+    }
+    Ok(made)
+}
+
 /// Sets the fields of a resource or template.
 fn describe<T: NamedOptions>(described: &mut T, fields: &Bound<'_, PyDict>) -> PyResult<()> {
     for (name, value) in fields {

@@ -96,8 +96,8 @@ pub use catalog::{Edit, HandlerId};
 pub use engine::{Engine, EngineOptions, ServerInfo};
 pub use limits::Limits;
 pub use resource::{
-    Annotations, Audience, CacheHint, CacheScope, Icon, Prompt, PromptArgument, RegistrationError, Resource,
-    Template, Tool, ToolAnnotations,
+    Annotations, Audience, CacheHint, CacheScope, Icon, Prompt, PromptArgument, ReadTool, RegistrationError,
+    Resource, Template, Tool, ToolAnnotations, ToolVisibility, UiCsp, UiPage, UiPermission,
 };
 
 // One connection.

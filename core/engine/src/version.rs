@@ -312,6 +312,8 @@ pub enum ProtocolMethod {
 pub const READ: &str = "resources/read";
 /// Calls a tool.
 pub const CALL_TOOL: &str = "tools/call";
+/// Lists the children of a directory (SEP-2640).
+pub const READ_DIRECTORY: &str = "resources/directory/read";
 /// Gets a prompt.
 pub const GET_PROMPT: &str = "prompts/get";
 /// The method that is shared: custom handlers may get its references that do not name resources.

@@ -38,6 +38,8 @@ mod kills;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
+mod offered;
+#[cfg(test)]
 mod outlived;
 #[cfg(test)]
 mod providers;

@@ -218,7 +218,7 @@ impl CheckedField<'_> {
         Err(self.invalid(field, name, format!("a variable of the template: {}", names.join(", "))))
     }
 
-    fn parameters(
+    pub(super) fn parameters(
         &self,
         parameters: &[Parameter],
         parsed: &UriTemplate,

@@ -3,16 +3,16 @@
 //!
 //! Law: no snapshot ever contains anything duplicated, ambiguous or invalid.
 
-use crate::catalog::Catalog;
-use crate::catalog::check::{CheckedTemplate, check_resource, check_template, invalid_uri};
+use crate::catalog::check::{CheckedField, CheckedTemplate, check_resource, check_template, invalid_uri};
 use crate::catalog::extensions::{Extension, ExtensionEntry, MethodEntry};
 use crate::catalog::foreign::ForeignTemplate;
 use crate::catalog::items::{HandlerId, ItemSource, MountId, ResourceEntry, TemplateEntry};
 use crate::catalog::named::{PromptEntry, ToolEntry, ToolSource};
 use crate::catalog::routes::{Shapes, TemplateRoutes, position, warning};
 use crate::catalog::sources::SourceEntry;
-use crate::catalog::template_tool;
-use crate::resource::{Prompt, RegistrationError, Resource, Template, Tool};
+use crate::catalog::template_tool::{self, ToolTemplate};
+use crate::catalog::{Catalog, CatalogRoute};
+use crate::resource::{Prompt, ReadTool, RegistrationError, Resource, Template, Tool};
 use crate::suggest;
 use mcp_resources_template::uri;
 use std::sync::Arc;
@@ -104,6 +104,13 @@ pub enum Edit {
         source: ToolSource,
         /// The mount that it belongs to.
         mount: Option<MountId>,
+    },
+    /// Adds a tool that reads a registered resource or template.
+    AddReadTool {
+        /// The tool.
+        tool: ReadTool,
+        /// The mount that it belongs to.
+        mount: MountId,
     },
     /// Removes the tool of this name. Does nothing if there is none.
     RemoveTool {
@@ -199,7 +206,10 @@ impl Catalog {
         edits.into_iter().try_for_each(|edit| draft.apply(edit))?;
         let entries = draft.templates.as_deref();
         draft.shapes = entries.map(|entries| self.templates.next_shapes(entries)).transpose()?;
-        Ok(draft.finish(&self.templates))
+        let paged = std::mem::take(&mut draft.paged);
+        let (catalog, applied) = draft.finish(&self.templates);
+        paged.iter().try_for_each(|name| catalog.check_page(name))?;
+        Ok((catalog, applied))
     }
 
     /// Applies in order each of the `edits` that is valid, and reports on every one. A refused edit changes nothing.
@@ -221,13 +231,22 @@ struct Draft {
     shapes: Option<Shapes>,
     /// The number of templates that were added or removed.
     edited: usize,
+    /// The names of added tools with a page, which must exist in the end.
+    paged: Vec<String>,
     applied: Applied,
 }
 
 /// An edit that is refused leaves the draft unchanged.
 impl Draft {
     fn new(catalog: &Catalog, shapes: Option<Shapes>) -> Self {
-        Self { catalog: catalog.clone(), templates: None, shapes, edited: 0, applied: Applied::default() }
+        Self {
+            catalog: catalog.clone(),
+            templates: None,
+            shapes,
+            edited: 0,
+            paged: Vec::new(),
+            applied: Applied::default(),
+        }
     }
 
     fn apply(&mut self, edit: Edit) -> Result<(), RegistrationError> {
@@ -253,6 +272,7 @@ impl Draft {
                 return self.add_source(SourceEntry { key: key.into(), handler, mount, pages });
             }
             Edit::AddTool { tool, source, mount } => return self.add_tool(tool, source, mount),
+            Edit::AddReadTool { tool, mount } => return self.add_read_tool(tool, mount),
             Edit::AddPrompt { prompt, handler, mount } => return self.add_prompt(prompt, handler, mount),
             Edit::AddMethod { mount, extension } => return self.add_method(mount, extension),
             Edit::AddExtension { mount, id, settings } => return self.add_extension(mount, id, &settings),
@@ -435,8 +455,37 @@ impl Draft {
         Ok(())
     }
 
+    fn add_read_tool(&mut self, tool: ReadTool, mount: MountId) -> Result<(), RegistrationError> {
+        let ReadTool { mut tool, target, parameters } = tool;
+        let templates = self.templates.as_ref().unwrap_or(&self.catalog.templates.entries);
+        let entry = match position(templates, &target).ok().and_then(|at| templates.get(at)) {
+            Some(entry) => {
+                let field = CheckedField { of: &tool.name };
+                let template = ToolTemplate::new(entry, field.parameters(&parameters, &entry.parsed)?);
+                tool.input_schema = template.schema(&template.all());
+                let source = ToolSource::Template(target.as_str().into());
+                self.catalog.checked_tool(tool, source, Some(mount))?.with_template(template)
+            }
+            None => {
+                let normal = uri::normalize(&target, self.catalog.limits.uri);
+                let normal = normal.ok().filter(|normal| self.catalog.by_uri.contains_key(&**normal));
+                let expected = "the text of a registered template, or the URI of a registered resource";
+                let field = CheckedField { of: &tool.name };
+                let normal = normal.ok_or_else(|| field.invalid("target", &target, expected))?;
+                tool.input_schema = template_tool::NO_ARGUMENTS.to_owned();
+                let source = ToolSource::Resource(normal.as_ref().into());
+                self.catalog.checked_tool(tool, source, Some(mount))?
+            }
+        };
+        self.insert_tool(entry);
+        Ok(())
+    }
+
     fn insert_tool(&mut self, entry: ToolEntry) {
         self.catalog.scoped += usize::from(!entry.tool.scopes.is_empty());
+        if entry.page().is_some() {
+            self.paged.push(entry.tool.name.clone());
+        }
         self.catalog.tools.insert(entry.tool.name.as_str().into(), Arc::new(entry));
         self.applied.tools_changed = true;
     }
@@ -565,6 +614,22 @@ impl Draft {
 }
 
 impl Catalog {
+    /// Checks that the page of a tool exists.
+    fn check_page(&self, tool: &str) -> Result<(), RegistrationError> {
+        let page = self.tool(tool).and_then(|entry| entry.page());
+        if page.is_none_or(|page| self.serves(page)) {
+            return Ok(());
+        }
+        let page = page.unwrap_or_default();
+        let expected = "the URI of a registered page: register the page first, or together with the tool";
+        Err(CheckedField { of: tool }.invalid("ui", page, expected))
+    }
+
+    /// Whether something is registered that may serve `normal`, a URI in normal form.
+    pub(crate) fn serves(&self, normal: &str) -> bool {
+        !matches!(self.route(normal), CatalogRoute::None { .. })
+    }
+
     /// The entry of a tool that may be added.
     fn checked_tool(
         &self,

@@ -96,7 +96,7 @@ fn write_meta(
 }
 
 /// The text between the braces of a checked JSON object.
-fn members_of(object: Option<&str>) -> &[u8] {
+pub(super) fn members_of(object: Option<&str>) -> &[u8] {
     let object = object.unwrap_or_default();
     object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default().as_bytes()
 }
@@ -105,16 +105,17 @@ fn write_parameter(parameters: &mut ObjectWriter<'_>, check: &ParameterCheck, pa
     let parameter = check.parameter();
     let variable = parsed.variables().iter().find(|variable| *variable.name == *parameter.name);
     let kind = variable.map_or(Kind::Scalar, |variable| variable.kind);
+    let values = &parameter.values;
     object(parameters.named(&parameter.name), |object| {
         match kind {
-            Kind::Scalar => write_schema(object, check),
+            Kind::Scalar => write_schema(object, check, values),
             Kind::List => {
                 object.str("type", "array");
-                object.object("items", |items| write_schema(items, check));
+                object.object("items", |items| write_schema(items, check, values));
             }
             Kind::Map => {
                 object.str("type", "object");
-                object.object("additionalProperties", |values| write_schema(values, check));
+                object.object("additionalProperties", |object| write_schema(object, check, values));
             }
         }
         write_str(object, "description", parameter.description.as_deref());
@@ -124,15 +125,14 @@ fn write_parameter(parameters: &mut ObjectWriter<'_>, check: &ParameterCheck, pa
     });
 }
 
-pub(super) fn write_schema(object: &mut ObjectWriter<'_>, check: &ParameterCheck) {
+pub(super) fn write_schema(object: &mut ObjectWriter<'_>, check: &ParameterCheck, values: &[String]) {
     let parameter = check.parameter();
     let (kind, format) = parameter.kind.schema();
     object.str("type", kind);
     write_str(object, "format", format);
-    if !parameter.values.is_empty() {
-        object.array("enum", |array| {
-            parameter.values.iter().for_each(|value| write_value(array, parameter.kind, value))
-        });
+    if !values.is_empty() {
+        object
+            .array("enum", |array| values.iter().for_each(|value| write_value(array, parameter.kind, value)));
     }
     write_str(object, "pattern", check.pattern());
 }

@@ -7,7 +7,9 @@ use crate::catalog::encode::{encode_item, encode_template};
 use crate::catalog::foreign::ForeignTemplate;
 use crate::catalog::query;
 use crate::error::ReadError;
-use crate::resource::{Parameter, ParameterCheck, ParameterKind, Resource, Template};
+use crate::resource::{
+    Details, Parameter, ParameterCheck, ParameterKind, Resource, Template, UI, UI_MEDIA_TYPE, member,
+};
 use crate::version::{FieldSet, ToolFields};
 use mcp_resources_template::{Kind, Lookup, MatchedParams, TemplateVariable, UriTemplate, uri};
 use std::sync::{Arc, OnceLock};
@@ -51,12 +53,15 @@ pub struct ResourceEntry {
     pub canonical: Arc<str>,
     /// The origin of its contents.
     pub source: ItemSource,
+    /// Members of `_meta` that its contents repeat, as the text of a JSON object: those about a page (SEP-1865).
+    pub page_meta: Option<Box<str>>,
     encoded: EncodedItem,
 }
 
 impl ResourceEntry {
     pub(super) fn new(resource: Resource, canonical: Arc<str>, source: ItemSource) -> Self {
-        Self { resource, canonical, source, encoded: EncodedItem::default() }
+        let page_meta = page_meta(&resource.details);
+        Self { resource, canonical, source, page_meta, encoded: EncodedItem::default() }
     }
 }
 
@@ -71,8 +76,16 @@ pub struct TemplateEntry {
     pub handler: HandlerId,
     /// The mount that it belongs to.
     pub mount: Option<MountId>,
+    /// See [`ResourceEntry::page_meta`].
+    pub page_meta: Option<Box<str>>,
     checks: Vec<ParameterCheck>,
     encoded: EncodedItem,
+}
+
+/// The members of `_meta` about a page, if the media type is that of pages.
+fn page_meta(details: &Details) -> Option<Box<str>> {
+    let meta = details.meta.as_deref().filter(|_| details.mime_type.as_deref() == Some(UI_MEDIA_TYPE))?;
+    member(meta, UI).map(|about| format!(r#"{{"{UI}":{about}}}"#).into())
 }
 
 impl TemplateEntry {
@@ -83,7 +96,8 @@ impl TemplateEntry {
         handler: HandlerId,
         mount: Option<MountId>,
     ) -> Self {
-        Self { template, parsed, handler, mount, checks, encoded: EncodedItem::default() }
+        let page_meta = page_meta(&template.details);
+        Self { template, parsed, handler, mount, page_meta, checks, encoded: EncodedItem::default() }
     }
 
     /// Checks the values of a match against the declared parameters. Linear in the length of the values.

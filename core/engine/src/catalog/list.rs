@@ -45,7 +45,19 @@ pub struct ListedPage {
 pub(super) fn append<'c, I: CatalogItem<'c>>(
     entries: impl Iterator<Item = I>,
     page: CatalogPage<I::Fields>,
+    visible: impl FnMut(I) -> bool,
+    out: &mut Vec<u8>,
+) -> ListedPage {
+    let fields = page.fields;
+    append_with(entries, page, visible, |entry, out| out.extend_from_slice(entry.encoded(fields)), out)
+}
+
+/// Like [`append`], with the items that `write` appends.
+pub(super) fn append_with<'c, I: CatalogItem<'c>>(
+    entries: impl Iterator<Item = I>,
+    page: CatalogPage<I::Fields>,
     mut visible: impl FnMut(I) -> bool,
+    mut write: impl FnMut(I, &mut Vec<u8>),
     out: &mut Vec<u8>,
 ) -> ListedPage {
     let mut entries = entries.peekable();
@@ -61,7 +73,7 @@ pub(super) fn append<'c, I: CatalogItem<'c>>(
             if count > 0 {
                 out.push(b',');
             }
-            out.extend_from_slice(entry.encoded(page.fields));
+            write(entry, out);
             count += 1;
             last = Some(entry.key());
         }

@@ -29,10 +29,11 @@ pub use foreign::ForeignTemplate;
 pub(crate) use foreign::checked as check_foreign;
 pub use items::{Completer, HandlerId, ItemSource, ListedTemplate, MountId, ResourceEntry, TemplateEntry};
 pub use list::{CatalogPage, ListedPage};
-pub use named::{PromptEntry, ToolEntry, ToolSource};
+pub use named::{PromptEntry, ToolEntry, ToolSource, ToolView};
 pub use routes::{CatalogRoute, HashKey};
 pub use sources::{Lister, SourceEntry, SourceKey};
-pub(crate) use template_tool::expanded;
+pub use template_tool::VisibleValues;
+pub(crate) use template_tool::{ToolTemplate, expanded};
 
 use crate::limits::Limits;
 use crate::version::ToolFields;
@@ -295,17 +296,21 @@ impl Catalog {
         list::append(list::merged(own, foreign), page, visible, out)
     }
 
-    /// Appends a page of `tools/list` to `out`, in the order of names; otherwise like [`Catalog::list_resources`].
+    /// Appends a page of `tools/list` to `out`, in the order of names, each with the details that `view` returns for it;
+    /// otherwise like [`Catalog::list_resources`].
     pub fn list_tools(
         &self,
         after: Option<&str>,
         page: CatalogPage<ToolFields>,
         visible: &mut dyn FnMut(&ToolEntry) -> bool,
+        view: &mut dyn FnMut(&ToolEntry) -> ToolView,
         out: &mut Vec<u8>,
     ) -> ListedPage {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let entries = self.tools.range::<_, str>((start, Bound::Unbounded));
-        list::append(entries.map(|(_, entry)| &**entry), page, visible, out)
+        let fields = page.fields;
+        let write = |entry: &ToolEntry, out: &mut Vec<u8>| entry.append(fields, &view(entry), out);
+        list::append_with(entries.map(|(_, entry)| &**entry), page, visible, write, out)
     }
 
     /// Appends a page of `prompts/list` to `out`, in the order of names; otherwise like [`Catalog::list_resources`].

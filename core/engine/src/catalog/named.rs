@@ -4,13 +4,18 @@
 //! revisions share. A schema that passes is valid in every revision that has it.
 
 use super::check::CheckedField;
-use super::encode::{write_icons, write_str};
+use super::encode::{members_of, write_icons, write_str};
 use super::items::{CatalogItem, Completer, EncodedItem, EncodedTool, HandlerId, MountId};
+use super::template_tool::{ToolTemplate, VisibleValues};
 use super::tool_schema::{self, ToolSchema};
 use crate::jsonrpc::{ObjectWriter, object};
 use crate::limits::Limits;
-use crate::resource::{Icon, Prompt, PromptArgument, RegistrationError, Tool, ToolAnnotations, is_scope};
+use crate::resource::{
+    Icon, Prompt, PromptArgument, RegistrationError, Tool, ToolAnnotations, UI, has_ui_scheme, is_scope,
+    member,
+};
 use crate::version::{FieldSet, ToolFields};
+use mcp_resources_template::uri;
 use std::sync::Arc;
 
 /// Longest name of a tool, in bytes.
@@ -29,6 +34,8 @@ pub enum ToolSource {
     ReadResource,
     /// The engine answers with the contents of a resource of the template with this text.
     Template(Arc<str>),
+    /// The engine answers with the contents of the resource at this URI, which is in normal form.
+    Resource(Arc<str>),
 }
 
 impl ToolSource {
@@ -36,7 +43,7 @@ impl ToolSource {
     pub fn handler(&self) -> Option<HandlerId> {
         match self {
             Self::Handler(handler) => Some(*handler),
-            Self::ListResources | Self::ReadResource | Self::Template(_) => None,
+            Self::ListResources | Self::ReadResource | Self::Template(_) | Self::Resource(_) => None,
         }
     }
 }
@@ -50,8 +57,26 @@ pub struct ToolEntry {
     pub source: ToolSource,
     /// The mount that it belongs to.
     pub mount: Option<MountId>,
+    /// The template that it reads, if it says more about its variables than the template does.
+    pub(crate) template: Option<ToolTemplate>,
+    /// The URI of its page in normal form.
+    page: Option<Arc<str>>,
     output: Option<ToolSchema>,
     encoded: EncodedTool,
+}
+
+/// The part of a tool that a principal may know about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolView {
+    /// All of it.
+    Whole,
+    /// Without some of its details.
+    Part {
+        /// Whether its page is shown.
+        page: bool,
+        /// The values of its arguments that are shown.
+        values: VisibleValues,
+    },
 }
 
 /// A registered prompt.
@@ -84,16 +109,27 @@ impl ToolEntry {
         let expected = "1 to 128 ASCII letters, digits, underscores, hyphens and dots";
         field.ensure(is_valid, "name", &name, expected)?;
         tool.input_schema = tool_schema::input(&tool.input_schema, limits.nesting)
-            .map_err(|expected| field.invalid("inputSchema", &tool.input_schema, expected))?;
+            .map_err(|expected| schema_error(&field, "inputSchema", &tool.input_schema, expected, limits))?;
         let output = match &tool.output_schema {
             None => None,
             Some(given) => Some(
                 ToolSchema::output(given, limits.nesting)
-                    .map_err(|expected| field.invalid("outputSchema", given, expected))?,
+                    .map_err(|expected| schema_error(&field, "outputSchema", given, expected, limits))?,
             ),
         };
         check_shared(&field, &tool.icons, &mut tool.meta, &tool.scopes, limits)?;
-        Ok(Self { tool, source, mount, output, encoded: EncodedTool::default() })
+        let page = checked_page(&field, &tool, limits)?;
+        Ok(Self { tool, source, mount, template: None, page, output, encoded: EncodedTool::default() })
+    }
+
+    /// The same tool with what it says about the variables of its template.
+    pub(super) fn with_template(self, template: ToolTemplate) -> Self {
+        Self { template: Some(template), ..self }
+    }
+
+    /// The URI of its page, in normal form.
+    pub fn page(&self) -> Option<&str> {
+        self.page.as_deref()
     }
 
     /// Whether its structured result is the member `result` of an object, where the result must be an object: `None`
@@ -102,7 +138,18 @@ impl ToolEntry {
         self.output.as_ref().map(ToolSchema::is_wrapped)
     }
 
-    fn write(&self, fields: ToolFields, out: &mut Vec<u8>) {
+    /// Appends the list item with the details of `view`.
+    pub(super) fn append(&self, fields: ToolFields, view: &ToolView, out: &mut Vec<u8>) {
+        match view {
+            ToolView::Whole => out.extend_from_slice(self.encoded(fields)),
+            ToolView::Part { page, values } => {
+                let schema = self.template.as_ref().map(|template| template.schema(values));
+                self.write(fields, schema.as_deref(), *page, out);
+            }
+        }
+    }
+
+    fn write(&self, fields: ToolFields, schema: Option<&str>, page: bool, out: &mut Vec<u8>) {
         let tool = &self.tool;
         object(out, |item| {
             item.str("name", &tool.name);
@@ -110,7 +157,8 @@ impl ToolEntry {
                 write_str(item, "title", tool.title.as_deref());
             }
             write_str(item, "description", tool.description.as_deref());
-            item.value("inputSchema").extend_from_slice(tool.input_schema.as_bytes());
+            let schema = schema.unwrap_or(&tool.input_schema);
+            item.value("inputSchema").extend_from_slice(schema.as_bytes());
             if let Some(output) = self.output.as_ref().filter(|_| fields.has_output()) {
                 let schema = output.text(fields.has_object_output());
                 item.value("outputSchema").extend_from_slice(schema.as_bytes());
@@ -121,7 +169,26 @@ impl ToolEntry {
             if fields.has_icons() {
                 write_icons(item, &tool.icons);
             }
-            write_meta(item, tool.meta.as_deref(), fields.has_output());
+            if fields.has_output() {
+                item.object_unless_empty("_meta", |meta| {
+                    meta.members(members_of(tool.meta.as_deref()));
+                    if page {
+                        self.write_page(meta);
+                    }
+                });
+            }
+        });
+    }
+
+    /// Writes `ui`, unless the tool has neither a page nor a choice of callers.
+    fn write_page(&self, meta: &mut ObjectWriter<'_>) {
+        meta.object_unless_empty(UI, |ui| {
+            write_str(ui, "resourceUri", self.tool.ui.as_deref());
+            if !self.tool.ui_visibility.is_empty() {
+                ui.array("visibility", |array| {
+                    self.tool.ui_visibility.iter().for_each(|caller| array.str(caller.as_str()));
+                });
+            }
         });
     }
 }
@@ -209,7 +276,7 @@ impl<'c> CatalogItem<'c> for &'c ToolEntry {
     }
 
     fn encoded(self, fields: ToolFields) -> &'c [u8] {
-        self.encoded.get(fields.index(), |out| self.write(fields, out))
+        self.encoded.get(fields.index(), |out| self.write(fields, None, true, out))
     }
 }
 
@@ -223,6 +290,38 @@ impl<'c> CatalogItem<'c> for &'c PromptEntry {
     fn encoded(self, fields: FieldSet) -> &'c [u8] {
         self.encoded.get(fields.index(), |out| self.write(fields, out))
     }
+}
+
+/// The error for a schema. A header of a gateway is named by its place, others by the whole schema.
+fn schema_error(
+    field: &CheckedField<'_>,
+    name: &str,
+    schema: &str,
+    expected: &str,
+    limits: &Limits,
+) -> RegistrationError {
+    match tool_schema::header(schema, limits.nesting) {
+        Some((place, value)) => field.invalid(format!("{name}.{place}"), value, expected),
+        None => field.invalid(name, schema, expected),
+    }
+}
+
+/// Checks the page of a tool, and returns its URI in normal form.
+fn checked_page(
+    field: &CheckedField<'_>,
+    tool: &Tool,
+    limits: &Limits,
+) -> Result<Option<Arc<str>>, RegistrationError> {
+    let has_page = tool.ui.is_some() || !tool.ui_visibility.is_empty();
+    if has_page && let Some(meta) = tool.meta.as_deref().filter(|meta| member(meta, UI).is_some()) {
+        let expected = "no member `ui` beside the option ui";
+        return Err(field.invalid("_meta", meta, expected));
+    }
+    let Some(given) = &tool.ui else { return Ok(None) };
+    let normal = uri::normalize(given, limits.uri).ok().filter(|_| has_ui_scheme(given));
+    let normal =
+        normal.ok_or_else(|| field.invalid("ui", given, "the URI of a page, such as ui://shop/order"))?;
+    Ok(Some(normal.as_ref().into()))
 }
 
 /// Checks the fields that tools and prompts share.

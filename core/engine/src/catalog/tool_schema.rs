@@ -85,7 +85,7 @@ pub(super) fn input(text: &str, nesting: usize) -> Result<String, &'static str> 
 fn checked(text: &str, nesting: usize) -> Result<String, &'static str> {
     let schema = meta::object_text(text, nesting).ok_or(OBJECT)?;
     let parsed = Json::parse(schema.as_bytes(), nesting).ok_or(OBJECT)?;
-    if has_header(parsed) {
+    if header_in(parsed).is_some() {
         return Err("a schema without x-mcp-header, which this library does not check");
     }
     let root = parsed.object().ok_or(OBJECT)?;
@@ -122,20 +122,35 @@ fn checked(text: &str, nesting: usize) -> Result<String, &'static str> {
     }))
 }
 
-/// Whether a member of a schema, except the name of a property, is [`HEADER`].
-fn has_header(schema: Json<'_>) -> bool {
+/// The place of the first member of a schema, except the name of a property, that is [`HEADER`], such as
+/// `properties.day.x-mcp-header`, and its value.
+pub(super) fn header(text: &str, nesting: usize) -> Option<(String, String)> {
+    let (path, value) = header_in(Json::parse(text.as_bytes(), nesting)?)?;
+    Some((path.into_iter().rev().collect::<Vec<_>>().join("."), value))
+}
+
+/// The names on the way to [`HEADER`], the last one first.
+fn header_in(schema: Json<'_>) -> Option<(Vec<String>, String)> {
+    let below = |name: String, value: Json<'_>| {
+        let (mut path, found) = header_in(value)?;
+        path.push(name);
+        Some((path, found))
+    };
     match schema.kind() {
-        JsonKind::Array => schema.array().is_some_and(|mut items| items.any(has_header)),
-        JsonKind::Object => schema.object().is_some_and(|members| {
-            members.iter().any(|(name, value)| {
-                let of_names = matches!(&*name, "properties" | "$defs" | "definitions" | "patternProperties");
-                match value.object().filter(|_| of_names) {
-                    Some(named) => named.iter().any(|(_, value)| has_header(value)),
-                    None => name == HEADER || has_header(value),
-                }
-            })
+        JsonKind::Array => schema.array()?.enumerate().find_map(|(at, item)| below(at.to_string(), item)),
+        JsonKind::Object => schema.object()?.iter().find_map(|(name, value)| {
+            let of_names = matches!(&*name, "properties" | "$defs" | "definitions" | "patternProperties");
+            match value.object().filter(|_| of_names) {
+                Some(named) => named.iter().find_map(|(own, value)| {
+                    let (mut path, found) = below(own.into_owned(), value)?;
+                    path.push(name.to_string());
+                    Some((path, found))
+                }),
+                None if name == HEADER => Some((vec![HEADER.to_owned()], value.raw().to_owned())),
+                None => below(name.into_owned(), value),
+            }
         }),
-        _ => false,
+        _ => None,
     }
 }
 
@@ -220,6 +235,10 @@ mod tests {
     fn a_header_of_a_gateway_is_refused_but_not_a_property_of_that_name() {
         let header = r#"{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#;
         assert!(input(header, 8).unwrap_err().contains("x-mcp-header"));
+        let place = super::header(header, 8).unwrap();
+        assert_eq!(place, ("properties.a.x-mcp-header".into(), "\"A\"".into()));
+        let deep = r#"{"type":"object","anyOf":[{},{"items":{"x-mcp-header":1}}]}"#;
+        assert_eq!(super::header(deep, 8).unwrap().0, "anyOf.1.items.x-mcp-header");
         let property = r#"{"type":"object","properties":{"x-mcp-header":{"type":"string"}}}"#;
         assert!(input(property, 8).is_ok());
     }

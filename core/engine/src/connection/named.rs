@@ -58,7 +58,8 @@ impl Connection {
         let (name, listed) = if kind == ListKind::Tools {
             let page = CatalogPage::new(engine.limits(), revision.tool_fields());
             let mut visible = |entry: &ToolEntry| engine.sees_tool(&viewer, entry);
-            ("tools", catalog.list_tools(after, page, &mut visible, &mut items))
+            let mut view = |entry: &ToolEntry| engine.tool_view(&viewer, entry);
+            ("tools", catalog.list_tools(after, page, &mut visible, &mut view, &mut items))
         } else {
             let page = CatalogPage::new(engine.limits(), revision.field_set());
             let mut visible = |entry: &PromptEntry| engine.sees_prompt(&viewer, entry);
@@ -172,7 +173,7 @@ impl Connection {
             NamedEntry::Tool(entry) => (
                 guard.permits_tool(request.principal, name)
                     && self.engine.reaches_tool(request.principal, entry),
-                !matches!(entry.source, ToolSource::Template(_)),
+                !matches!(entry.source, ToolSource::Template(_) | ToolSource::Resource(_)),
             ),
             NamedEntry::Prompt(_) => (guard.permits_prompt(request.principal, name), true),
         };

@@ -189,6 +189,10 @@ impl Connection {
         };
         let details = &entry.resource.details;
         let cache = if retried { CacheHint::default() } else { self.engine.shared(details.cache) };
+        let contents = match &entry.page_meta {
+            Some(meta) => contents.with_meta(&**meta),
+            None => contents,
+        };
         let result = ReadResult::from(contents);
         let max = self.engine.most_bytes(&entry.canonical);
         if let Err(error) = contents::check(&result, max) {
@@ -341,6 +345,10 @@ impl ReadTask {
             let requested = context.normal_uri();
             result.contents.retain(|entry| self.may_show(context, entry, &requested));
         }
+        if let Some(meta) = self.served.page_meta() {
+            let own = result.contents.iter_mut().filter(|entry| entry.uri.is_none() && entry.meta.is_none());
+            own.for_each(|entry| entry.meta = Some(Cow::Owned(meta.to_owned())));
+        }
         if let Some(redactor) = context.engine.amounts().redactor() {
             contents::redact(&mut result, redactor);
         }
@@ -383,6 +391,15 @@ impl ServedBy {
         match self {
             Self::Resource(entry) => entry.resource.details.mime_type.as_deref(),
             Self::Template(entry) => entry.template.details.mime_type.as_deref(),
+            Self::Fallback => None,
+        }
+    }
+
+    /// Members of `_meta` that the contents repeat.
+    fn page_meta(&self) -> Option<&str> {
+        match self {
+            Self::Resource(entry) => entry.page_meta.as_deref(),
+            Self::Template(entry) => entry.page_meta.as_deref(),
             Self::Fallback => None,
         }
     }

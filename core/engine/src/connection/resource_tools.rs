@@ -124,7 +124,8 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
         let parsed = match &entry.source {
-            ToolSource::Template(text) => self.template_call(&entry, text, arguments),
+            ToolSource::Template(text) => self.template_call(request, &entry, text, arguments),
+            ToolSource::Resource(uri) => ResourceCall::of_resource(&entry, uri, arguments),
             _ => ResourceCall::parse(&entry, arguments),
         };
         let (call, cursor) = match parsed {
@@ -176,6 +177,7 @@ impl Connection {
     /// The call of a template's tool.
     fn template_call(
         &self,
+        request: &Request<'_, '_>,
         entry: &ToolEntry,
         text: &str,
         arguments: Option<Json<'_>>,
@@ -183,8 +185,10 @@ impl Connection {
         let name = &entry.tool.name;
         let catalog = self.engine.catalog();
         let template = catalog.template_by_text(text).ok_or_else(|| format!("The tool {name} failed"))?;
-        let uri =
-            expanded(template, arguments).map_err(|why| format!("Invalid arguments for {name}: {why}"))?;
+        let values = self.engine.visible_values(request.principal, entry);
+        let own = entry.template.as_ref().zip(values.as_ref());
+        let uri = expanded(template, own, arguments)
+            .map_err(|why| format!("Invalid arguments for {name}: {why}"))?;
         Ok((ResourceCall::Read { uri, range: None, tool: Some(name.clone()) }, None))
     }
 
@@ -248,6 +252,22 @@ impl ResourceToolTask {
 }
 
 impl ResourceCall {
+    /// The call of the tool of one resource. An error is a sentence for the model.
+    fn of_resource(
+        entry: &ToolEntry,
+        uri: &str,
+        arguments: Option<Json<'_>>,
+    ) -> Result<(Self, Option<String>), String> {
+        let name = &entry.tool.name;
+        let given = arguments.and_then(Json::object);
+        match given.iter().flat_map(|given| given.iter()).next() {
+            Some((argument, _)) => {
+                Err(format!("Invalid arguments for {name}: {argument}: no such argument; it has none"))
+            }
+            None => Ok((Self::Read { uri: uri.to_owned(), range: None, tool: Some(name.clone()) }, None)),
+        }
+    }
+
     /// Reads the arguments. Also returns the cursor of a list. An error is a sentence for the model.
     fn parse(entry: &ToolEntry, arguments: Option<Json<'_>>) -> Result<(Self, Option<String>), String> {
         let name = &entry.tool.name;

@@ -4,6 +4,7 @@ mod audit_queue;
 mod cache;
 mod check;
 mod interest;
+mod links;
 mod lists;
 mod metrics;
 mod observe;
@@ -28,7 +29,7 @@ pub(crate) use cache::{Finished, FlightOutcome, ReadFlight, ReadLeader};
 
 use crate::catalog::{
     Applied, Catalog, CatalogRoute, Cursor, CursorPosition, CursorScope, Edit, HandlerId, HashKey,
-    ItemSource, ListKind, MountId, SourceKey, invalid_uri,
+    ItemSource, ListKind, MountId, SourceKey, ToolSource, invalid_uri,
 };
 use crate::connection::{Connection, ConnectionKind, Listed, resource_tools};
 use crate::error::ReadError;
@@ -155,7 +156,14 @@ impl Engine {
             }
             RegistrationError::TemplateConflict { with, .. } => Some(catalog.template_by_text(with)?.handler),
             RegistrationError::DuplicateMethod { method } => Some(catalog.method(method)?.extension.handler),
-            RegistrationError::DuplicateTool { name } => catalog.tool(name)?.source.handler(),
+            RegistrationError::DuplicateTool { name } => match &catalog.tool(name)?.source {
+                ToolSource::Template(text) => Some(catalog.template_by_text(text)?.handler),
+                ToolSource::Resource(uri) => match catalog.resource(uri)?.source {
+                    ItemSource::Handler(handler) => Some(handler),
+                    ItemSource::Text(_) | ItemSource::Bytes(_) => None,
+                },
+                source => source.handler(),
+            },
             RegistrationError::DuplicatePrompt { name } => Some(catalog.prompt(name)?.handler),
             _ => None,
         }

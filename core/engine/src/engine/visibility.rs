@@ -6,7 +6,7 @@
 use super::Engine;
 use crate::catalog::{
     Catalog, CatalogRoute, ForeignTemplate, ListedTemplate, Lister, PromptEntry, TemplateEntry, ToolEntry,
-    ToolSource,
+    ToolSource, ToolTemplate, ToolView, VisibleValues,
 };
 use crate::guard::{Decision, Effort, Guard, PolicyView};
 use crate::principal::Principal;
@@ -122,8 +122,69 @@ impl Engine {
 
     /// Whether `principal` may know about the template of a tool that has one.
     pub(crate) fn reaches_tool(&self, principal: &Principal, entry: &ToolEntry) -> bool {
-        let ToolSource::Template(text) = &entry.source else { return true };
-        self.catalog().template_by_text(text).is_some_and(|template| self.sees_template(principal, template))
+        let catalog = self.catalog();
+        match &entry.source {
+            ToolSource::Template(text) => {
+                let sees = |template| self.sees_template(principal, template);
+                catalog.template_by_text(text).is_some_and(|template| sees(template))
+                    && self
+                        .visible_values(principal, entry)
+                        .is_none_or(|values| values.values().all(|known| !known.is_empty()))
+            }
+            ToolSource::Resource(uri) => self.sees(principal, uri),
+            ToolSource::Handler(_) | ToolSource::ListResources | ToolSource::ReadResource => true,
+        }
+    }
+
+    /// The values of a tool's arguments that `principal` may know about; `None` if it names none.
+    pub(crate) fn visible_values(&self, principal: &Principal, entry: &ToolEntry) -> Option<VisibleValues> {
+        let template = entry.template.as_ref()?;
+        if self.guard.is_open() {
+            return Some(template.all());
+        }
+        let view = self.guard.view(principal);
+        let known = template.all();
+        let mut effort = Effort::default();
+        Some(template.visible(&mut |variable, value| {
+            let others: Vec<_> = known.iter().filter(|(name, _)| *name != variable).collect();
+            self.leads_on(&view, template, &mut vec![(variable, value)], &others, &mut effort)
+        }))
+    }
+
+    /// Whether a principal with this view may see a URI of a tool's template with the `chosen` values, and one of the
+    /// known values for each of the `others`.
+    fn leads_on<'v>(
+        &self,
+        view: &PolicyView,
+        template: &ToolTemplate,
+        chosen: &mut Vec<(&'v str, &'v str)>,
+        others: &[(&'v String, &'v Vec<String>)],
+        effort: &mut Effort,
+    ) -> bool {
+        let Some(((name, values), rest)) = others.split_first() else {
+            let of = |name: &str| chosen.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+            let outline = template.parsed().outline(&of);
+            return effort.spend(outline.size()) && self.guard.reaches_within(view, &outline, effort);
+        };
+        values.iter().any(|value| {
+            chosen.push((name, value));
+            let is_seen = self.leads_on(view, template, chosen, rest, effort);
+            chosen.pop();
+            is_seen
+        })
+    }
+
+    /// The part of a tool that `principal` may know about. A page that was removed is not shown.
+    pub(crate) fn tool_view(&self, principal: &Principal, entry: &ToolEntry) -> ToolView {
+        let is_open = !self.restricts();
+        let page = entry
+            .page()
+            .is_none_or(|page| self.catalog().serves(page) && (is_open || self.sees(principal, page)));
+        if page && (is_open || entry.template.is_none()) {
+            return ToolView::Whole;
+        }
+        let values = self.visible_values(principal, entry).unwrap_or_default();
+        ToolView::Part { page, values }
     }
 
     /// Whether `principal` may know about a prompt.

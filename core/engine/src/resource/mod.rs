@@ -10,12 +10,15 @@ mod parameter;
 mod spelling;
 mod syntax;
 mod tool;
+mod ui;
 
 pub use details::{Annotations, Audience, CacheHint, CacheScope, Details, Icon, Theme};
 pub use error::RegistrationError;
 pub use parameter::{Parameter, ParameterCheck, ParameterKind};
 pub use syntax::{is_date, is_date_time, is_icon_size, is_media_type, is_scope, is_uuid};
-pub use tool::{Prompt, PromptArgument, Tool, ToolAnnotations};
+pub use tool::{Prompt, PromptArgument, ReadTool, Tool, ToolAnnotations};
+pub use ui::{ToolVisibility, UI_MEDIA_TYPE, UiCsp, UiPage, UiPermission};
+pub(crate) use ui::{UI, has_ui_scheme, member};
 
 use details::details_setters;
 use mcp_resources_template::TemplateOptions;

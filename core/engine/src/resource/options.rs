@@ -2,7 +2,7 @@
 
 use super::{
     Audience, CacheHint, CacheScope, Icon, ListSource, Parameter, ParameterKind, Prompt, PromptArgument,
-    Resource, Template, Theme, Tool, ToolAnnotations,
+    Resource, Template, Theme, Tool, ToolAnnotations, ToolVisibility, UiCsp, UiPage, UiPermission,
 };
 use crate::option::{FromOption, OptionError, OptionValue, by_name, parse_by_name};
 use mcp_resources_template::{Chars, ExtraQuery, Kind, UnknownName, ValuePolicy, VariableOptions};
@@ -64,6 +64,30 @@ by_name!(Tool, "a tool" {
     "icons" => icons,
     "meta" => meta,
     "scopes" => scopes,
+    "ui" => ui,
+    "ui_visibility" => ui_visibility,
+});
+by_name!(UiPage, "a page" {
+    "uri" => uri,
+    "html" => html,
+    "name" => details.name,
+    "title" => details.title,
+    "description" => details.description,
+    "icons" => details.icons,
+    "meta" => details.meta,
+    "scopes" => details.scopes,
+    "ttl_ms" => details.cache.ttl_ms,
+    "cache_scope" => details.cache.scope,
+    "csp" => csp,
+    "permissions" => permissions,
+    "domain" => domain,
+    "prefers_border" => prefers_border,
+});
+by_name!(UiCsp, "an object of origins" {
+    "connect_domains" => connect_domains,
+    "resource_domains" => resource_domains,
+    "frame_domains" => frame_domains,
+    "base_uri_domains" => base_uri_domains,
 });
 by_name!(ToolAnnotations, "hints about a tool" {
     "title" => title,
@@ -94,6 +118,8 @@ parse_by_name! {
     Audience, "user or assistant";
     CacheScope, "public or private";
     Theme, "light or dark";
+    ToolVisibility, "model or app";
+    UiPermission, "camera, microphone, geolocation or clipboard_write";
 }
 
 impl FromOption for ParameterKind {

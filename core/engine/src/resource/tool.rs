@@ -2,7 +2,7 @@
 //!
 //! Law: plain data with builders, like resources. `catalog` checks every value at registration.
 
-use super::Icon;
+use super::{Icon, Parameter, ToolVisibility};
 
 /// A function that a model can call by name.
 ///
@@ -38,6 +38,27 @@ pub struct Tool {
     pub meta: Option<String>,
     /// The scopes that a token must have to call it, all of them. Never published.
     pub scopes: Vec<String>,
+    /// The URI of a registered page ([`UiPage`](super::UiPage)) that shows its results: `_meta.ui.resourceUri`
+    /// (SEP-1865). A client that may not see the page is not told of it. Default: none.
+    pub ui: Option<String>,
+    /// The callers of a tool with a page: `_meta.ui.visibility` (SEP-1865). Default: empty, the model and the page.
+    pub ui_visibility: Vec<ToolVisibility>,
+}
+
+/// A tool that reads a resource, or one resource of a template, beside those that [`Template::tool`](super::Template::tool)
+/// offers: for mounts. Its arguments are the variables of the template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use = "a tool does nothing until it is registered"]
+pub struct ReadTool {
+    /// The tool. Its input schema is made from the variables.
+    pub tool: Tool,
+    /// The text of a registered template, or the URI of a registered resource.
+    pub target: String,
+    /// Types, descriptions and values of the variables, for this tool alone. Values are published only to principals
+    /// that may see a URI with them, and only if there are at most [`ReadTool::MOST_VALUES`]. A variable that has
+    /// only one such value may be left out.
+    pub parameters: Vec<Parameter>,
 }
 
 /// Hints about a tool. A client must not rely on them unless it trusts the server.
@@ -145,6 +166,8 @@ impl Tool {
             icons: Vec::new(),
             meta: None,
             scopes: Vec::new(),
+            ui: None,
+            ui_visibility: Vec::new(),
         }
     }
 
@@ -160,6 +183,18 @@ impl Tool {
         self
     }
 
+    /// Names the page that shows its results, by the URI of a [`UiPage`](super::UiPage). Default: none.
+    pub fn ui(mut self, uri: impl Into<String>) -> Self {
+        self.ui = Some(uri.into());
+        self
+    }
+
+    /// Sets the callers of a tool with a page. Default: the model and the page.
+    pub fn ui_visibility(mut self, callers: impl IntoIterator<Item = ToolVisibility>) -> Self {
+        self.ui_visibility = callers.into_iter().collect();
+        self
+    }
+
     /// Sets the hints for clients. Default: none.
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.annotations = annotations;
@@ -167,6 +202,36 @@ impl Tool {
     }
 
     named_setters!();
+}
+
+impl ReadTool {
+    /// Most values of a variable that the input schema names.
+    pub const MOST_VALUES: usize = 100;
+
+    /// The tool `name`, which reads the resources of `target`.
+    pub fn new(name: impl Into<String>, target: impl Into<String>) -> Self {
+        let annotations =
+            ToolAnnotations { read_only: Some(true), open_world: Some(false), ..ToolAnnotations::default() };
+        Self { tool: Tool::new(name).annotations(annotations), target: target.into(), parameters: Vec::new() }
+    }
+
+    /// Sets the label for people. Default: none.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.tool.title = Some(title.into());
+        self
+    }
+
+    /// Sets the description for the model. Default: none.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.tool.description = Some(description.into());
+        self
+    }
+
+    /// Describes one variable. Default: any text.
+    pub fn parameter(mut self, parameter: Parameter) -> Self {
+        self.parameters.push(parameter);
+        self
+    }
 }
 
 impl Prompt {

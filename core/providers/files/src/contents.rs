@@ -8,9 +8,10 @@ use super::select::Smallest;
 use super::tree::{Tree, join};
 use mcp_resources_engine::connection::{Body, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::Resource;
 use mcp_resources_provider_kit::file_id::FileTime;
 pub(super) use mcp_resources_provider_kit::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};
-use mcp_resources_runtime::provider::RequestContext;
+use mcp_resources_runtime::provider::{Directory, RequestContext};
 use std::io::Read;
 
 /// Size of one read in bytes.
@@ -192,16 +193,18 @@ impl Cut {
     }
 }
 
-/// The children of an open directory: each with its URI, the first ones by name.
-pub(super) fn directory(
+/// The children of an open directory that are served, the first `most` by name: each with its name, and whether it is a
+/// directory.
+fn children(
     tree: &Tree,
     root: &RootDirectory,
     path: &[u8],
     dir: &Dir,
+    most: usize,
     context: &RequestContext<'_>,
-) -> Result<ReadResult<'static>, Missing> {
+) -> Result<Vec<(Vec<u8>, bool)>, Missing> {
     let chain = tree.chain(root, path).ok_or(Missing::NotFound)?;
-    let mut first = Smallest::new(CHILDREN + 1);
+    let mut first = Smallest::new(most);
     for DirectoryEntry { name, kind } in dir.entries()? {
         if context.is_cancelled() {
             return Err(Missing::NotFound);
@@ -217,7 +220,51 @@ pub(super) fn directory(
         }
     }
     // What is not served does not count.
-    let mut children = first.into_sorted().0;
+    Ok(first.into_sorted().0)
+}
+
+/// The children of an open directory as resources.
+pub(super) fn resources(
+    tree: &Tree,
+    root: &RootDirectory,
+    path: &[u8],
+    dir: &Dir,
+    context: &RequestContext<'_>,
+) -> Result<Vec<Resource>, Missing> {
+    let children = children(tree, root, path, dir, Directory::MOST_CHILDREN, context)?;
+    let resource = |(name, is_dir): (Vec<u8>, bool)| {
+        let own = join(path, &name);
+        let child = Resource::new(tree.uri(&own, is_dir)).name(String::from_utf8_lossy(&name));
+        if is_dir {
+            return child.mime_type(DIRECTORY);
+        }
+        file_item(child, &own, dir.stat(&name).filter(|facts| facts.kind == FileKind::File).as_ref())
+    };
+    Ok(children.into_iter().map(resource).collect())
+}
+
+/// A file in a list, with what its name and its metadata say.
+pub(super) fn file_item(mut item: Resource, path: &[u8], facts: Option<&EntryFacts>) -> Resource {
+    if let Some(mime_type) = by_name(path) {
+        item = item.mime_type(mime_type);
+    }
+    if let Some(facts) = facts {
+        item = item.size(facts.size);
+        item.details.annotations.last_modified = modified(facts);
+    }
+    item.details.annotations.priority = priority(path);
+    item
+}
+
+/// The children of an open directory: each with its URI, the first ones by name.
+pub(super) fn directory(
+    tree: &Tree,
+    root: &RootDirectory,
+    path: &[u8],
+    dir: &Dir,
+    context: &RequestContext<'_>,
+) -> Result<ReadResult<'static>, Missing> {
+    let mut children = children(tree, root, path, dir, CHILDREN + 1, context)?;
     let more = children.len() > CHILDREN;
     children.truncate(CHILDREN);
     let mut contents: Vec<Contents<'static>> = Vec::with_capacity(children.len().max(1));

@@ -48,7 +48,8 @@ use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_provider_kit::route::routes;
 use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, RequestContext, Responder,
+    Complete, Directory, DirectoryPage, Feed, InterestChange, List, Mount, Provider, Read, RequestContext,
+    Responder,
 };
 use mcp_resources_template::{TemplateOptions, VariableOptions};
 use root_directory::{Missing, Resolution};
@@ -155,7 +156,7 @@ impl Provider for Files {
         self.own.mount("files", feed)?;
         let directory = |uri: &str| Resource::new(uri).mime_type(contents::DIRECTORY);
         let index = directory(INDEX).name("files").title("The directories that are served").priority(1.0);
-        let mut mount = Mount::new("files").resource(FileRoute::Index, index);
+        let mut mount = Mount::new("files").directories().resource(FileRoute::Index, index);
         for (at, tree) in self.trees.iter().enumerate() {
             let root = directory(&tree.uri(b"", true)).name(format!("{}/", tree.name())).priority(1.0);
             mount = mount.resource(FileRoute::Root(at), root);
@@ -221,6 +222,12 @@ impl Provider for Files {
         reply.send(Ok(completion(values)));
     }
 
+    fn directory(&self, request: Directory, reply: Responder<DirectoryPage>) {
+        let answer = self.children(&request, &reply);
+        self.log_faults(|what| reply.log(what));
+        reply.send(answer.map(|children| request.page(children)));
+    }
+
     fn interest(&self, change: InterestChange<'_>) {
         self.watch.interest(&self.trees, change, self.own.feed());
     }
@@ -283,6 +290,43 @@ impl Files {
         }
         let dir = opened.into_dir().ok_or(ReadError::NotFound)?;
         contents::directory(tree, &root, &path, &dir, &context).map_err(failed)
+    }
+
+    /// The children of a directory.
+    fn children(
+        &self,
+        request: &Directory,
+        reply: &Responder<DirectoryPage>,
+    ) -> Result<Vec<Resource>, ReadError> {
+        let context = request.context(reply);
+        let (tree, text) = match FileRoute::parse(request.route()) {
+            Some(FileRoute::Index) => {
+                let roots = self.trees.iter().map(|tree| {
+                    Resource::new(tree.uri(b"", true)).name(tree.name()).mime_type(contents::DIRECTORY)
+                });
+                return Ok(roots.collect());
+            }
+            Some(FileRoute::Root(at)) => (self.trees.get(at), ""),
+            _ => {
+                let root = request.param("root").unwrap_or_default();
+                (self.tree(root), request.param("path").unwrap_or_default())
+            }
+        };
+        let tree = tree.ok_or_else(|| request.absent())?;
+        let (path, _) = tree::path(text).ok_or_else(|| request.absent())?;
+        let failed = |missing: Missing| match missing {
+            Missing::NotFound => request.absent(),
+            Missing::Failed(error) => {
+                reply
+                    .log(&format!("{} could not be read: {error}", tree.dir().join(native(&path)).display()));
+                ReadError::Failed
+            }
+        };
+        let root = tree.open().map_err(failed)?;
+        let opened = tree.find(&root, &path, &|uri| context.permits(uri)).map_err(failed)?;
+        let is_shown = context.permits(&tree.uri(&path, true));
+        let dir = opened.into_dir().filter(|_| is_shown).ok_or_else(|| request.absent())?;
+        contents::resources(tree, &root, &path, &dir, &context).map_err(failed)
     }
 
     /// The roots that the client may see.

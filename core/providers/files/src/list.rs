@@ -10,7 +10,7 @@
 //! `list_max` files are listed of the roots that were declared together, and a walk visits a limited number of
 //! directories.
 
-use super::contents::{by_name, modified, priority, resolve};
+use super::contents::{file_item, resolve};
 use super::root_directory::{DirectoryEntry, FileKind, Missing, RootDirectory};
 use super::rules::Chain;
 use super::select::Smallest;
@@ -270,15 +270,8 @@ impl FileWalk<'_> {
                 }
                 other => other,
             };
-            let mut item = Resource::new(self.tree.uri(&own, false)).name(String::from_utf8_lossy(&own));
-            if let Some(mime_type) = by_name(&own) {
-                item = item.mime_type(mime_type);
-            }
-            if let Some(facts) = facts {
-                item = item.size(facts.size);
-                item.details.annotations.last_modified = modified(&facts);
-            }
-            item.details.annotations.priority = priority(&own);
+            let item = Resource::new(self.tree.uri(&own, false)).name(String::from_utf8_lossy(&own));
+            let item = file_item(item, &own, facts.as_ref());
             items.push((own, item.into()));
         }
         let (below, more_below) = below.into_sorted();

@@ -9,7 +9,7 @@ use super::revision::GitRevision;
 use gix::objs::Kind;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::resource::{CacheHint, CacheScope};
+use mcp_resources_engine::resource::{CacheHint, CacheScope, Resource};
 use mcp_resources_provider_kit::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
 use mcp_resources_provider_kit::uri_path::{self, join};
 use mcp_resources_runtime::provider::RequestContext;
@@ -59,6 +59,36 @@ pub(super) fn tree(
     path: &str,
     context: &RequestContext<'_>,
 ) -> Result<(ReadResult<'static>, Fingerprint), ReadError> {
+    let (children, more, mark) = self::children(handle, revision, path, CHILDREN, context)?;
+    let mut contents: Vec<_> = children
+        .into_iter()
+        .map(|child| {
+            let contents = Contents::text("").with_uri(child.uri);
+            match child.details.mime_type {
+                Some(mime_type) => contents.with_mime_type(mime_type),
+                None => contents,
+            }
+        })
+        .collect();
+    if more && let Some(last) = contents.pop() {
+        contents.push(last.with_meta(MORE));
+    }
+    if contents.is_empty() {
+        // A read has something: an empty directory has itself.
+        contents.push(Contents::text("").with_mime_type(DIRECTORY));
+    }
+    Ok((ReadResult { contents, cache: None }, mark))
+}
+
+/// The first children of a directory that the client may see, at most `most`; whether there are more; and the mark of
+/// the directory.
+pub(super) fn children(
+    handle: &Handle<'_>,
+    revision: &GitRevision,
+    path: &str,
+    most: usize,
+    context: &RequestContext<'_>,
+) -> Result<(Vec<Resource>, bool, Fingerprint), ReadError> {
     let (path, _) = uri_path::path(path).ok_or(ReadError::NotFound)?;
     let own = handle.own;
     if !own.selection.admits(&path, true) {
@@ -69,7 +99,7 @@ pub(super) fn tree(
     let entry = entry.ok_or(ReadError::NotFound)?;
     let data = handle.tree(entry.id)?;
     let encoded = revision.to_string();
-    let mut contents = Vec::new();
+    let mut children = Vec::new();
     let mut more = false;
     for entry in entries(&data) {
         if context.is_cancelled() {
@@ -84,7 +114,7 @@ pub(super) fn tree(
         if !context.permits(&uri) {
             continue;
         }
-        more = contents.len() == CHILDREN;
+        more = children.len() == most;
         if more {
             break;
         }
@@ -93,18 +123,9 @@ pub(super) fn tree(
             (_, true) => Some(LINK),
             _ => by_name(&name),
         };
-        let child = Contents::text("").with_uri(uri);
-        contents.push(match mime_type {
-            Some(mime_type) => child.with_mime_type(mime_type),
-            None => child,
-        });
+        let mut child = Resource::new(uri).name(String::from_utf8_lossy(entry.filename));
+        child.details.mime_type = mime_type.map(str::to_owned);
+        children.push(child);
     }
-    if more && let Some(last) = contents.pop() {
-        contents.push(last.with_meta(MORE));
-    }
-    if contents.is_empty() {
-        // A read has something: an empty directory has itself.
-        contents.push(Contents::text("").with_mime_type(DIRECTORY));
-    }
-    Ok((ReadResult { contents, cache: None }, Fingerprint::from_value(Some(entry))))
+    Ok((children, more, Fingerprint::from_value(Some(entry))))
 }

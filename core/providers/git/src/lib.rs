@@ -52,17 +52,19 @@ use complete::PathOf;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
-use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_engine::resource::{ListSource, ReadTool, RegistrationError, Resource, Template};
 use mcp_resources_provider_kit::answers::{completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare};
 use mcp_resources_provider_kit::media::DIRECTORY;
 use mcp_resources_provider_kit::named;
+use mcp_resources_provider_kit::offered::{choice, number, text as described};
 use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_provider_kit::route::routes;
 use mcp_resources_provider_kit::tracker::{ProcessTracker, Tracker};
 use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, RequestContext, Responder,
+    Complete, Directory, DirectoryPage, Feed, InterestChange, List, Mount, Provider, Read, RequestContext,
+    Responder,
 };
 use mcp_resources_template::{TemplateOptions, VariableOptions, uri};
 use references::After;
@@ -101,6 +103,8 @@ routes! {
 
 const JSON: &str = "application/json";
 const PATCH: &str = "text/x-diff";
+/// The names of the tools.
+const TOOLS: [&str; 3] = ["git_log", "git_diff", "git_show"];
 /// Maximum number of listed references of a repository.
 const LISTED: usize = 1_000;
 
@@ -127,6 +131,7 @@ impl Git {
             return Err(OptionError::sentence("git: log_max is 0, expected a whole number from 1"));
         }
         repository::check_folders(&options.settings.refs)?;
+        options.settings.tools.check("git", &TOOLS)?;
         let settings = Arc::new(options.settings);
         let mut git =
             Self { repositories: Vec::new(), own: OwnWatch::default(), tracker: ProcessTracker::default() };
@@ -186,7 +191,7 @@ impl Declare for Git {
 
 impl Provider for Git {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
-        self.own.mount("git", feed)?;
+        self.own.mount("git", feed.clone())?;
         self.tracker.clear();
         let index = Resource::new(INDEX)
             .name("git")
@@ -210,7 +215,8 @@ impl Provider for Git {
             .mime_type(DIRECTORY)
             .completes("repo");
         let blob = Template::new(BLOB).title("A file as it is in a revision").completes("repo");
-        Ok(Mount::new("git")
+        let mount = Mount::new("git").directories();
+        let mount = mount
             .resource(GitRoute::Index, index)
             .template(GitRoute::Status, listed(status))
             .template(GitRoute::Branches, listed(branches))
@@ -220,7 +226,8 @@ impl Provider for Git {
             .template(GitRoute::Commit, commit.completes("id"))
             .template(GitRoute::Diff, diff.completes("from").completes("to"))
             .template(GitRoute::Tree, listed(tree.completes("ref").completes("path")))
-            .template(GitRoute::Blob, blob.completes("ref").completes("path")))
+            .template(GitRoute::Blob, blob.completes("ref").completes("path"));
+        Ok(self.tools(&feed).into_iter().fold(mount, Mount::tool))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
@@ -257,6 +264,12 @@ impl Provider for Git {
         reply.send(Ok(completion(values)));
     }
 
+    fn directory(&self, request: Directory, reply: Responder<DirectoryPage>) {
+        let context = request.context(&reply);
+        let answer = self.children(&request, &context);
+        reply.send(answer.map(|children| request.page(children)));
+    }
+
     fn interest(&self, change: InterestChange<'_>) {
         if self.repositories.iter().any(|repository| repository.settings.watch) {
             self.tracker().interest(change, self.own.feed());
@@ -268,6 +281,51 @@ impl Git {
     /// The tracker of this process.
     fn tracker(&self) -> Arc<Tracker<GitSource>> {
         self.tracker.get(|| GitSource::new(&self.repositories))
+    }
+
+    /// The tools that are offered, each for the repositories whose declaration offers it.
+    fn tools(&self, feed: &Feed) -> Vec<ReadTool> {
+        let revision = "A branch, a tag, a commit, or HEAD~2. A slash in a name is ~2F, as in feature~2Fx.";
+        let tools = [
+            ReadTool::new("git_log", LOG)
+                .title("Log of commits")
+                .description("Lists the newest commits of a git repository: who, when, why. Give path for one file or directory.")
+                .parameter(number("n", "How many commits."))
+                .parameter(described("path", "A file or directory within the repository.")),
+            ReadTool::new("git_diff", DIFF)
+                .title("Difference of two revisions")
+                .description("Shows the difference between two revisions of a git repository, as a patch.")
+                .parameter(described("from", revision))
+                .parameter(described("to", revision)),
+            ReadTool::new("git_show", COMMIT)
+                .title("One commit")
+                .description("Shows one commit of a git repository: who, when, why, and which files it changed.")
+                .parameter(described("id", "The commit, as git_log names it, or a branch, a tag, or HEAD~2.")),
+        ];
+        let offered = tools.into_iter().filter_map(|tool| {
+            let offers = |own: &&Arc<GitRepository>| own.settings.tools.offers(&tool.tool.name, feed);
+            let names: Vec<_> = self.repositories.iter().filter(offers).map(|own| own.name.clone()).collect();
+            (!names.is_empty()).then(|| tool.parameter(choice("repo", "The repository.", names)))
+        });
+        offered.collect()
+    }
+
+    /// The children of a directory of a revision.
+    fn children(
+        &self,
+        request: &Directory,
+        context: &RequestContext<'_>,
+    ) -> Result<Vec<Resource>, ReadError> {
+        let absent = |error| if error == ReadError::Failed { error } else { request.absent() };
+        let repository = request.param("repo").and_then(|name| self.repository(name));
+        let is_tree = GitRoute::parse(request.route()) == Some(GitRoute::Tree);
+        let repository = repository.filter(|_| is_tree).ok_or_else(|| request.absent())?;
+        let revision = request.param("ref").and_then(GitRevision::parse).ok_or_else(|| request.absent())?;
+        let path = request.param("path").unwrap_or_default();
+        let children = |handle: &Handle<'_>| {
+            contents::children(handle, &revision, path, Directory::MOST_CHILDREN, context)
+        };
+        repository.with(context, children).map(|(children, ..)| children).map_err(absent)
     }
 
     /// The index: the repositories that the client may see, with their URIs.

@@ -35,6 +35,9 @@ provider_options! {
             refs: texts("folder") = ["heads", "tags"];
             /// Whether clients are notified of changes.
             watch: flag = true;
+            /// The tools that are offered, out of `git_log`, `git_diff` and `git_show`. Default: all, if the server offers its
+            /// resources as tools.
+            tools: tools;
         }
     }
 }

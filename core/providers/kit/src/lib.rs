@@ -26,6 +26,8 @@ pub mod watching;
 #[doc(hidden)]
 pub mod named;
 #[doc(hidden)]
+pub mod offered;
+#[doc(hidden)]
 pub mod path;
 #[doc(hidden)]
 pub mod uri_path;

@@ -73,6 +73,8 @@ pub enum OptionType {
     Paths(&'static str, &'static str),
     /// A text that no message shows, or the name of an environment variable that has it.
     Secret,
+    /// `true` for all tools, `false` for none, or the names of some.
+    Tools,
     /// Names with a text each: the noun for such a text.
     NamedTexts(&'static str),
     /// Names with a secret each.
@@ -121,6 +123,7 @@ impl OptionType {
             Self::AllOr(_) => "all_or",
             Self::Paths(..) => "paths",
             Self::Secret => "secret",
+            Self::Tools => "tools",
             Self::NamedTexts(_) => "named_texts",
             Self::NamedSecrets => "named_secrets",
             Self::Named(..) => "named",
@@ -149,6 +152,7 @@ impl fmt::Display for OptionType {
                 write!(f, "a {path}, a list of them, or {names} with a {path} each")
             }
             Self::Secret => f.write_str("a text, or {env: NAME}"),
+            Self::Tools => f.write_str("true, false or a list of names"),
             Self::NamedTexts(noun) => write!(f, "names with a {noun} each"),
             Self::NamedSecrets => f.write_str("names with a text or {env: NAME} each"),
             Self::Named(what, _) => write!(f, "names with {what} each"),

@@ -93,6 +93,13 @@ impl Feed {
         self.mounts().map_or(0, |mounts| mounts.unix())
     }
 
+    /// Whether the server offers its resources as tools, so that a provider should offer tools of its own
+    /// ([`Mount::tool`](super::Mount::tool)) unless its options say otherwise.
+    pub fn exposes_tools(&self) -> bool {
+        let engine = self.mounts().and_then(|mounts| mounts.engine());
+        engine.is_some_and(|engine| engine.options().expose_as_tools)
+    }
+
     /// Whether the provider is still mounted.
     pub fn is_alive(&self) -> bool {
         self.mounts().is_some()

@@ -12,6 +12,7 @@
 //! those of a handler.
 
 mod context;
+mod directory;
 mod dispatch;
 mod feed;
 mod interest;
@@ -26,6 +27,7 @@ mod watches;
 mod workers;
 
 pub use context::RequestContext;
+pub use directory::{Directory, DirectoryPage};
 pub use dispatch::Providers;
 pub use feed::{Feed, FeedEntry};
 pub use interest::WatchFn;
@@ -111,6 +113,13 @@ pub trait Provider: Send + Sync + 'static {
         reply.send(Err(ReadError::Failed));
     }
 
+    /// Answers `resources/directory/read` (SEP-2640) for a URI of this provider: the children of a directory, as
+    /// [`Directory::page`] makes a page of them. Called on a worker if the mount declares [`Mount::directories`].
+    /// Default: the URI is no directory.
+    fn directory(&self, request: Directory, reply: Responder<DirectoryPage>) {
+        reply.send(Err(request.absent()));
+    }
+
     /// Reports that clients started or stopped watching a resource or the lists. For one URI, and for the lists, calls
     /// come in order, alternating between `true` and `false`; the last one is `false`, at the latest when the provider
     /// is unmounted. Must not block: it is called on a thread that serves clients. After `true`, compare the current
@@ -142,6 +151,10 @@ impl<P: Provider + ?Sized> Provider for Arc<P> {
 
     fn call(&self, request: Call, reply: Responder<RawResult<'static>>) {
         (**self).call(request, reply);
+    }
+
+    fn directory(&self, request: Directory, reply: Responder<DirectoryPage>) {
+        (**self).directory(request, reply);
     }
 
     fn interest(&self, change: InterestChange<'_>) {

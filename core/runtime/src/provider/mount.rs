@@ -1,6 +1,6 @@
 //! A provider's declaration of its resources.
 
-use mcp_resources_engine::resource::{Resource, Template};
+use mcp_resources_engine::resource::{ReadTool, Resource, Template};
 
 /// A part of a provider, numbered by the provider. Each request has the number of its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +17,8 @@ pub struct Mount {
     pub(super) sources: Vec<(Route, String, bool)>,
     pub(super) methods: Vec<(Route, String)>,
     pub(super) extensions: Vec<(String, String)>,
+    pub(super) tools: Vec<ReadTool>,
+    pub(super) directories: bool,
     pub(super) fallback: Option<Route>,
     pub(super) threads: usize,
     pub(super) queue: usize,
@@ -33,6 +35,8 @@ impl Mount {
             sources: Vec::new(),
             methods: Vec::new(),
             extensions: Vec::new(),
+            tools: Vec::new(),
+            directories: false,
             fallback: None,
             threads: 4,
             queue: 256,
@@ -77,6 +81,20 @@ impl Mount {
     /// with a prefix, and its settings, a JSON object. Mounting fails if the server already declares this extension.
     pub fn extension(mut self, id: impl Into<String>, settings: impl Into<String>) -> Self {
         self.extensions.push((id.into(), settings.into()));
+        self
+    }
+
+    /// Adds a tool that reads one of the resources or templates of this declaration. Mounting fails if the server
+    /// already has a tool of this name. See [`Feed::exposes_tools`](super::Feed::exposes_tools).
+    pub fn tool(mut self, tool: ReadTool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Declares that [`Provider::directory`](super::Provider::directory) answers for the directories among its
+    /// resources.
+    pub fn directories(mut self) -> Self {
+        self.directories = true;
         self
     }
 

@@ -4,6 +4,7 @@
 //! publishing. A provider's function may call anything here from another thread, and its feed from any.
 
 use super::Provider;
+use super::directory::{DIRECTORIES, DirectoryQuestion};
 use super::feed::{Feed, FeedEntry};
 use super::interest::ReportedInterest;
 use super::log::ProviderLog;
@@ -14,11 +15,14 @@ use super::workers::Workers;
 use crate::sync::{Mutex, RwLock};
 use crate::transport::{EngineClock, Peer};
 use mcp_resources_engine::catalog::{Edit, Extension, HandlerId, ItemSource, MountId};
-use mcp_resources_engine::connection::{Answer, Event, ReadRequest, ReadResult, Reply, RequestOutcome};
+use mcp_resources_engine::connection::{
+    Answer, CallRequest, Event, ReadRequest, ReadResult, Reply, RequestOutcome,
+};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::RegistrationError;
+use mcp_resources_engine::version::READ_DIRECTORY;
 use mcp_resources_template::uri;
 use std::collections::HashMap;
 use std::fmt;
@@ -39,6 +43,8 @@ pub struct Mounts {
     mounted: Mutex<Vec<Arc<MountedProvider>>>,
     /// The handler number of all fallbacks.
     fallback: OnceLock<HandlerId>,
+    /// The handler number of [`READ_DIRECTORY`].
+    directory: OnceLock<HandlerId>,
     /// See [`Mounts::is_used`].
     is_used: AtomicBool,
     pub(super) interest: ReportedInterest,
@@ -60,6 +66,7 @@ pub(super) struct MountedProvider {
     pub(super) provider: Arc<dyn Provider>,
     state: Arc<MountState>,
     fallback: Option<Route>,
+    has_directories: bool,
     /// `None` if its functions never block.
     workers: Option<Workers>,
     /// Whether the last request found the queue full, so that it is logged only once.
@@ -93,6 +100,7 @@ impl Mounts {
             routes: RwLock::default(),
             mounted: Mutex::default(),
             fallback: OnceLock::new(),
+            directory: OnceLock::new(),
             is_used: AtomicBool::new(false),
             interest: ReportedInterest::default(),
             log: ProviderLog::default(),
@@ -136,7 +144,17 @@ impl Mounts {
         let is_full = AtomicBool::new(false);
         let name = name.into();
         let lists = Mutex::new(Some(false));
-        let mounted = Arc::new(MountedProvider { name, provider, state, fallback, workers, is_full, lists });
+        let has_directories = mount.directories;
+        let mounted = Arc::new(MountedProvider {
+            name,
+            provider,
+            state,
+            fallback,
+            has_directories,
+            workers,
+            is_full,
+            lists,
+        });
         let mut all = self.mounted();
         if !self.is_used.swap(true, Ordering::AcqRel) {
             self.observe(&engine);
@@ -146,10 +164,17 @@ impl Mounts {
             mounted.state.alive.store(false, Ordering::Release);
             self.forget(&mounted);
             let with = self.holder(&engine, &error).map(|with| format!("; the mount {with} has it"));
-            return Err(refused(&mounted.name, format!("{error}{}", with.unwrap_or_default())));
+            let fix = match error {
+                RegistrationError::DuplicateTool { .. } => {
+                    "; leave it out with the option `tools` of the provider, or give the other one another name"
+                }
+                _ => "",
+            };
+            return Err(refused(&mounted.name, format!("{error}{}{fix}", with.unwrap_or_default())));
         }
         all.push(mounted);
         self.chain(&engine, &all);
+        self.route_directories(&engine, &all);
         drop(all);
         engine.tell_lists_again();
         Ok(id)
@@ -205,6 +230,7 @@ impl Mounts {
             let edits = engine.catalog().without(id, &own);
             // Removing what exists is never refused.
             let _ = engine.apply(edits, self.clock.now());
+            self.route_directories(&engine, &all);
         }
         self.forget(&mounted);
         drop(all);
@@ -225,7 +251,8 @@ impl Mounts {
 
     /// The edits that register a mount with the engine.
     fn edits(&self, engine: &Engine, mounted: &Arc<MountedProvider>, mount: Mount) -> Vec<Edit> {
-        let Mount { templates, resources, foreign, sources, methods, extensions, .. } = mount;
+        let Mount { templates, resources, foreign, sources, methods, extensions, tools, directories, .. } =
+            mount;
         let mount_id = mounted.state.id;
         let handler = |route| self.handler(engine, mounted, route);
         let templates = templates.into_iter().map(|(route, template)| Edit::AddTemplate {
@@ -254,8 +281,38 @@ impl Mounts {
         });
         let extensions =
             extensions.into_iter().map(|(id, settings)| Edit::AddExtension { mount: mount_id, id, settings });
+        let tools = tools.into_iter().map(|tool| Edit::AddReadTool { tool, mount: mount_id });
+        let number = *self.directory.get_or_init(|| engine.new_handler());
+        let is_first = directories && !self.routes.read().contains_key(&number);
+        let directory = is_first.then(|| Edit::AddMethod {
+            mount: None,
+            extension: Extension { method: READ_DIRECTORY.into(), handler: number, ..Extension::default() },
+        });
         let listed = templates.chain(resources).chain(foreign).chain(sources);
-        listed.chain(methods).chain(extensions).collect()
+        // Tools come last: what they read is then there.
+        listed.chain(methods).chain(directory).chain(extensions).chain(tools).collect()
+    }
+
+    /// Routes [`READ_DIRECTORY`] to the mounts as long as one has directories.
+    fn route_directories(&self, engine: &Engine, all: &[Arc<MountedProvider>]) {
+        let number = *self.directory.get_or_init(|| engine.new_handler());
+        let first = all.iter().find(|mounted| mounted.has_directories).cloned();
+        let before = {
+            let mut routes = self.routes.write();
+            match first {
+                Some(mounted) => {
+                    let part = MountPart { route: DIRECTORIES, mounted, rest: Arc::default() };
+                    routes.insert(number, part);
+                    return;
+                }
+                None => routes.remove(&number),
+            }
+        };
+        if before.is_some() {
+            // Removing what exists is never refused.
+            let edit = Edit::RemoveMethod { mount: None, method: READ_DIRECTORY.into() };
+            let _ = engine.apply(vec![edit], self.clock.now());
+        }
     }
 
     /// Chains all fallbacks, in the order of their mounts, under one handler number.
@@ -329,6 +386,9 @@ impl Mounts {
                 let call = |provider: &dyn Provider, reply| provider.complete(request, reply);
                 part.start(peer.clone(), reply, redact, None, call)
             }),
+            Event::Call(request) if part.route == DIRECTORIES => {
+                return self.directory(peer, &request, &engine);
+            }
             Event::Call(request) => peer.detach(token).map(|reply| {
                 let request = Call::new(part.route, request, &engine);
                 let call = |provider: &dyn Provider, reply| provider.call(request, reply);
@@ -337,6 +397,27 @@ impl Mounts {
             _ => return peer.respond(token, Answer::Failed(ReadError::NotFound)),
         };
         answered.unwrap_or_else(RequestOutcome::nothing)
+    }
+
+    /// Lets the provider that serves a URI answer for its children.
+    fn directory(
+        &self,
+        peer: &Peer,
+        request: &CallRequest<'_>,
+        engine: &Arc<Engine>,
+    ) -> RequestOutcome<'static> {
+        let token = request.token;
+        let question = match DirectoryQuestion::parse(request, engine) {
+            Ok(question) => question,
+            Err(error) => return peer.respond(token, Answer::Failed(error)),
+        };
+        let part = question.handler().and_then(|handler| self.find(handler));
+        let Some(part) = part.filter(|part| part.mounted.has_directories) else {
+            return peer.respond(token, Answer::Failed(question.absent()));
+        };
+        let Some(reply) = peer.detach(token) else { return RequestOutcome::nothing() };
+        let request = question.at(part.route);
+        part.start(peer.clone(), reply, None, None, |provider, reply| provider.directory(request, reply))
     }
 
     /// Reports to providers which URIs and lists are watched now.

@@ -67,6 +67,11 @@ impl ProviderRequester {
     pub(super) fn permits(&self, uri: &str) -> bool {
         self.engine.permits(&self.principal, uri)
     }
+
+    /// The number of items on a page of a list.
+    pub(super) fn page(&self) -> usize {
+        self.engine.limits().page
+    }
 }
 
 /// A read: see [`Provider::read`](super::Provider::read).
@@ -238,7 +243,7 @@ impl Call {
 
     /// The recommended number of items on a page of a list.
     pub fn page(&self) -> usize {
-        self.asker.engine.limits().page
+        self.asker.page()
     }
 
     /// Maximum length of a URI that the server accepts, in bytes.

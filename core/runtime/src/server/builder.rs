@@ -13,7 +13,9 @@ use mcp_resources_engine::connection::Contents;
 use mcp_resources_engine::engine::{EngineOptions, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::limits::Limits;
-use mcp_resources_engine::resource::{CacheHint, Icon, Prompt, RegistrationError, Resource, Template, Tool};
+use mcp_resources_engine::resource::{
+    CacheHint, Icon, Prompt, RegistrationError, Resource, Template, Tool, UiPage,
+};
 use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::version::Revision;
 use std::sync::Arc;
@@ -66,6 +68,28 @@ impl Builder {
     /// Adds a resource whose content is always `bytes`. No handler is called.
     pub fn bytes(self, resource: impl Into<Resource>, bytes: impl Into<Arc<[u8]>>) -> Self {
         self.change(|changes| changes.bytes(resource, bytes))
+    }
+
+    /// Adds an HTML page that a host shows beside the results of tools (MCP Apps, SEP-1865). A tool names it with
+    /// [`Tool::ui`](mcp_resources_engine::resource::Tool::ui).
+    ///
+    /// ```
+    /// use mcp_resources::testing::Client;
+    /// use mcp_resources::{NamedCall, ResourceServer, Tool, UiPage};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = ResourceServer::builder("shop", "1.0.0")
+    ///     .ui(UiPage::new("ui://shop/order", "<!doctype html><title>Order</title>").prefers_border(true))
+    ///     .tool_with(Tool::new("order").ui("ui://shop/order"), |_: NamedCall| async { "paid" })
+    ///     .build()?;
+    /// let mut client = Client::modern(&server)?;
+    /// let tools = client.request("tools/list", serde_json::json!({})).await?;
+    /// assert_eq!(tools["tools"][0]["_meta"]["ui"]["resourceUri"], "ui://shop/order");
+    /// # Ok(()) }
+    /// ```
+    pub fn ui(self, page: UiPage) -> Self {
+        self.change(|changes| changes.ui(page))
     }
 
     /// Adds a template with resources read by `handler`.

@@ -5,7 +5,9 @@ use super::handlers::{Functions, HandlerSet, NamedHandlers, erase};
 use super::request::{CompletionRequest, ListRequest, NamedCall, ReadRequest};
 use crate::registry;
 use mcp_resources_engine::catalog::ItemSource;
-use mcp_resources_engine::resource::{ListSource, Prompt, RegistrationError, Resource, Template, Tool};
+use mcp_resources_engine::resource::{
+    ListSource, Prompt, RegistrationError, Resource, Template, Tool, UiPage,
+};
 use std::sync::Arc;
 
 /// Changes of a server's resources and templates, for [`ResourceServer::apply`](super::ResourceServer::apply).
@@ -64,6 +66,17 @@ impl ServerChanges {
     /// Adds a resource whose content is always `bytes`. No handler is called.
     pub fn bytes(mut self, resource: impl Into<Resource>, bytes: impl Into<Arc<[u8]>>) -> Self {
         self.changes.push(ServerChange::Constant(resource.into(), ItemSource::Bytes(bytes.into())));
+        self
+    }
+
+    /// Adds a page that a host shows beside the results of tools: see [`Tool::ui`].
+    pub fn ui(mut self, page: UiPage) -> Self {
+        match page.into_resource() {
+            Ok((resource, html)) => {
+                self.changes.push(ServerChange::Constant(resource, ItemSource::Text(html.into())));
+            }
+            Err(invalid) => drop(self.misplaced.get_or_insert(invalid)),
+        }
         self
     }
 

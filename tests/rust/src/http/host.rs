@@ -234,6 +234,7 @@ impl<'c> Host<'c> {
             "list_changed" => self.engine.list_changed(catalog::list_kinds(given), self.now),
             "edit" => {
                 let edits = catalog::edits(given, &self.engine, &mut self.handlers);
+                let edits = edits.map_err(|error| error.to_string())?;
                 self.engine.publish(edits, self.now).map_err(|error| error.to_string())?;
             }
             "shutdown" => self.endpoint.shutdown(),

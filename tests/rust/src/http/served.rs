@@ -146,6 +146,7 @@ impl Served {
             self.engine.list_changed(catalog::list_kinds(kind), now);
         } else if let Some(given) = step.get("edit") {
             let edits = catalog::edits(given, &self.engine, &mut lock(&self.author.handlers));
+            let edits = edits.map_err(io::Error::other)?;
             self.engine.publish(edits, now).map_err(io::Error::other)?;
         } else if let Some(passed) = step["tick"].as_u64() {
             self.clock.set(Some(Now { tick: now.tick + passed, unix: now.unix + passed }));

@@ -9,6 +9,7 @@ use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::{
     Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterKind,
     Prompt, PromptArgument, RegistrationError, Resource, Template, Theme, Tool, ToolAnnotations,
+    ToolVisibility, UiCsp, UiPage, UiPermission,
 };
 use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::version::Revision;
@@ -71,13 +72,18 @@ pub(crate) fn engine(catalog: &Value) -> Result<(Arc<Engine>, Handlers), Registr
         assert_eq!(engine.new_handler(), *number);
     }
     let entries = ENTRIES.iter().flat_map(|kind| list(&catalog[*kind]).map(move |entry| (*kind, entry)));
-    let edits = entries.map(|(kind, entry)| added(kind, entry, &engine, &mut handlers)).collect();
-    engine.publish(edits, super::START)?;
+    let edits =
+        entries.map(|(kind, entry)| added(kind, entry, &engine, &mut handlers)).collect::<Result<_, _>>();
+    engine.publish(edits?, super::START)?;
     Ok((engine, handlers))
 }
 
 /// The edits of an `edit` step: removals first, then additions.
-pub(crate) fn edits(step: &Value, engine: &Engine, handlers: &mut Handlers) -> Vec<Edit> {
+pub(crate) fn edits(
+    step: &Value,
+    engine: &Engine,
+    handlers: &mut Handlers,
+) -> Result<Vec<Edit>, RegistrationError> {
     let removed = list(&step["remove"]).map(|removed| match removed.as_str() {
         Some(template) if template.contains('{') => {
             Edit::RemoveTemplate { uri_template: template.to_owned() }
@@ -92,8 +98,10 @@ pub(crate) fn edits(step: &Value, engine: &Engine, handlers: &mut Handlers) -> V
     let mut edits: Vec<_> = removed.collect();
     let entries = ["add", "tools", "prompts"].into_iter();
     let entries = entries.flat_map(|kind| list(&step[kind]).map(move |entry| (kind, entry)));
-    edits.extend(entries.map(|(kind, entry)| added(kind, entry, engine, handlers)));
-    edits
+    for (kind, entry) in entries {
+        edits.push(added(kind, entry, engine, handlers)?);
+    }
+    Ok(edits)
 }
 
 /// The word of the format for an error.
@@ -151,26 +159,55 @@ pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
 /// The lists of a catalogue, whose entries are registered in this order.
 const ENTRIES: [&str; 4] = ["resources", "templates", "tools", "prompts"];
 
-fn added(kind: &str, entry: &Value, engine: &Engine, handlers: &mut Handlers) -> Edit {
+fn added(
+    kind: &str,
+    entry: &Value,
+    engine: &Engine,
+    handlers: &mut Handlers,
+) -> Result<Edit, RegistrationError> {
     let mut handler = || handlers.number(entry["handler"].as_str().expect("a handler"), engine);
     match kind {
         "tools" => {
             let source = ToolSource::Handler(handler());
-            return Edit::AddTool { tool: tool(entry), source, mount: None };
+            return Ok(Edit::AddTool { tool: tool(entry), source, mount: None });
         }
-        "prompts" => return Edit::AddPrompt { prompt: prompt(entry), handler: handler(), mount: None },
+        "prompts" => {
+            return Ok(Edit::AddPrompt { prompt: prompt(entry), handler: handler(), mount: None });
+        }
         _ => {}
     }
     if let Some(uri_template) = text(&entry["uriTemplate"]) {
         let handler = handler();
-        return Edit::AddTemplate { template: template(uri_template, entry), handler, mount: None };
+        return Ok(Edit::AddTemplate { template: template(uri_template, entry), handler, mount: None });
     }
     let source = match (&entry["text"], &entry["blob"]) {
         (Value::String(constant), _) => ItemSource::Text(constant.as_str().into()),
         (_, Value::String(constant)) => ItemSource::Bytes(super::answer::bytes(constant).into()),
         _ => ItemSource::Handler(handler()),
     };
-    Edit::AddResource { resource: resource(entry), source }
+    let resource = match entry.get("page") {
+        Some(about) => page(entry, about).into_resource()?.0,
+        None => resource(entry),
+    };
+    Ok(Edit::AddResource { resource, source })
+}
+
+/// A page with what it says about itself.
+fn page(entry: &Value, about: &Value) -> UiPage {
+    let mut page = UiPage::new(text(&entry["uri"]).expect("a page has a uri"), "");
+    let origins = |name: &str| list(&about["csp"][name]).filter_map(text).collect();
+    page.csp = UiCsp {
+        connect_domains: origins("connectDomains"),
+        resource_domains: origins("resourceDomains"),
+        frame_domains: origins("frameDomains"),
+        base_uri_domains: origins("baseUriDomains"),
+    };
+    let permissions = list(&about["permissions"]).filter_map(Value::as_str);
+    page.permissions = permissions.filter_map(UiPermission::parse).collect();
+    page.domain = text(&about["domain"]);
+    page.prefers_border = about["prefersBorder"].as_bool();
+    describe(&mut page.details, entry);
+    page
 }
 
 fn template(uri_template: String, entry: &Value) -> Template {
@@ -217,6 +254,9 @@ fn tool(entry: &Value) -> Tool {
     tool.icons = list(&entry["icons"]).map(icon).collect();
     tool.meta = entry.get("_meta").map(write);
     tool.scopes = list(&entry["scopes"]).filter_map(text).collect();
+    tool.ui = text(&entry["ui"]);
+    let callers = list(&entry["uiVisibility"]).filter_map(Value::as_str);
+    tool.ui_visibility = callers.filter_map(ToolVisibility::parse).collect();
     tool
 }
 

@@ -313,7 +313,7 @@ impl<'c> Host<'c> {
 
     fn edit(&mut self, given: &Value) {
         let edits = catalog::edits(given, &self.engine, &mut self.handlers);
-        if let Err(error) = self.engine.publish(edits, self.now) {
+        if let Err(error) = edits.and_then(|edits| self.engine.publish(edits, self.now)) {
             self.step.refused = Some(catalog::word(&error));
         }
     }

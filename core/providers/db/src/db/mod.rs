@@ -23,6 +23,7 @@ mod source;
 mod sqlite;
 mod statement;
 mod target;
+mod tools;
 mod triggers;
 mod value;
 mod watch;
@@ -90,6 +91,7 @@ impl Db {
             source.check()?;
             db.add(source)?;
         }
+        tools::check(&db.sources)?;
         Ok(db)
     }
 
@@ -222,10 +224,11 @@ impl Provider for Db {
             .template(DbRoute::Row, row)
             .workers(THREADS, QUEUE);
         let views = target::views(&self.sources).enumerate();
-        Ok(views.fold(mount, |mount, (number, (at, view))| match self.sources.get(at) {
+        let mount = views.fold(mount, |mount, (number, (at, view))| match self.sources.get(at) {
             Some(source) => with_view(mount, source, view, DbRoute::View(number)),
             None => mount,
-        }))
+        });
+        Ok(tools::offered(&self.sources, &feed).into_iter().fold(mount, Mount::tool))
     }
 
     fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {

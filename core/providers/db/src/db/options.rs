@@ -59,6 +59,9 @@ provider_options! {
         rows: count(1, MOST_ROWS) = 100;
         /// The interval of checks for changes while a client watches.
         poll: time(Duration::from_millis(10), DAY) = Duration::from_millis(200);
+        /// The tools that are offered, out of `db_rows`, `db_row`, and `db_NAME_VIEW` for each view. Default: all, if the server
+        /// offers its resources as tools.
+        tools: tools;
     }
 }
 

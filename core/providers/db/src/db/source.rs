@@ -5,6 +5,7 @@ use super::options::{Database, DbEngine, Secret};
 use super::statement::Statement;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::suggest::closest;
+use mcp_resources_provider_kit::offered::OfferedTools;
 use mcp_resources_provider_kit::path;
 use mcp_resources_runtime::sync::Mutex;
 use std::fmt;
@@ -34,6 +35,7 @@ pub(super) struct DbSource {
     pub(super) views: Vec<DeclaredView>,
     pub(super) rows: usize,
     pub(super) poll: Duration,
+    pub(super) tools: OfferedTools,
     /// Why the database could not be reached at the start.
     pub(super) down: OnceLock<String>,
     /// The faults that were logged last.
@@ -100,6 +102,7 @@ impl DbSource {
             views: Vec::new(),
             rows: database.rows,
             poll: database.poll,
+            tools: database.tools,
             down: OnceLock::new(),
             faults: Mutex::default(),
             uri,

@@ -175,6 +175,7 @@ macro_rules! provider_options {
     (@field some_time) => { Option<std::time::Duration> };
     (@field words($of:ty)) => { $of };
     (@field paths($path:literal, $names:literal)) => { Vec<$crate::named::NamedPath> };
+    (@field tools) => { $crate::offered::OfferedTools };
     (@field custom($of:ty, $($rest:tt)*)) => { $of };
 
     (@initial [text $arg:tt] $default:expr) => { String::from($default) };
@@ -206,6 +207,7 @@ macro_rules! provider_options {
     (@type file) => { $crate::options::OptionType::File };
     (@type words($of:ty)) => { $crate::options::OptionType::Words(<$of>::WORDS) };
     (@type paths($path:literal, $names:literal)) => { $crate::options::OptionType::Paths($path, $names) };
+    (@type tools) => { $crate::options::OptionType::Tools };
     (@type custom($of:ty, $read:expr, $type:expr $(, $default:expr)?)) => { $type };
 
     (@default [flag] $default:expr) => { $crate::options::OptionDefault::Flag($default) };
@@ -217,6 +219,7 @@ macro_rules! provider_options {
     (@default [words $arg:tt] $default:expr) => { $crate::options::OptionDefault::Text($default.as_str()) };
     (@default [custom($of:ty, $read:expr, $type:expr, $default:expr)] $initial:expr) => { $default };
     (@default [$($kind:tt)+] $default:expr) => { $crate::options::OptionDefault::Null };
+    (@default [tools]) => { $crate::options::OptionDefault::Null };
     (@default [$($kind:tt)+]) => { $crate::options::OptionDefault::Required };
 
     (@read $value:ident flag) => { <bool as mcp_resources_engine::option::FromOption>::from_option($value) };
@@ -238,10 +241,23 @@ macro_rules! provider_options {
     (@read $value:ident some_time) => { $crate::options::some_time($value) };
     (@read $value:ident words($of:ty)) => { <$of as mcp_resources_engine::option::FromOption>::from_option($value) };
     (@read $value:ident paths($path:literal, $names:literal)) => { $crate::named::read($value, $path) };
+    (@read $value:ident tools) => {
+        <$crate::offered::OfferedTools as mcp_resources_engine::option::FromOption>::from_option($value)
+    };
     (@read $value:ident custom($of:ty, $read:expr, $($rest:tt)*)) => { $read($value) };
 
     (@setter [$($doc:literal)+] $name:ident [$($field:tt)+] [paths $arg:tt] $($default:expr)?) => {};
     (@setter [$($doc:literal)+] $name:ident [$($field:tt)+] [custom $arg:tt] $($default:expr)?) => {};
+    (@setter [$($doc:literal)+] $name:ident [$($field:tt)+] [tools]) => {
+        $(#[doc = $doc])+
+        #[doc = " Named tools are offered in any case."]
+        #[must_use]
+        pub fn $name(mut self, $name: impl IntoIterator<Item = impl Into<String>>) -> Self {
+            let names = $name.into_iter().map(Into::into).collect();
+            self.$($field)+ = $crate::offered::OfferedTools::Named(names);
+            self
+        }
+    };
     (@setter [$($doc:literal)+] $name:ident [$($field:tt)+] [flag] $default:expr) => {
         $(#[doc = $doc])+
         #[doc = concat!(" Default: `", stringify!($default), "`.")]

@@ -11,6 +11,7 @@ use super::site::DocsSite;
 use mcp_resources_engine::connection::ListPage;
 use mcp_resources_engine::resource::Resource;
 use mcp_resources_provider_kit::answers::COMPLETED;
+use mcp_resources_provider_kit::media::DIRECTORY;
 use mcp_resources_provider_kit::path;
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
@@ -136,6 +137,43 @@ impl PageCursor {
         let listed: Vec<String> = listed.iter().map(usize::to_string).collect();
         Some(format!("{rank}/{}/{site}/{key}", listed.join(",")))
     }
+}
+
+/// The pages directly below `directory`, a path within the site, and the directories that have pages: only what the
+/// client may see. `None` if there is no such directory.
+pub(super) fn children(
+    site: &DocsSite,
+    snapshot: &SiteSnapshot,
+    directory: &str,
+    permits: &Permits<'_>,
+) -> Option<Vec<Resource>> {
+    let below = match directory.trim_end_matches('/') {
+        "" => String::new(),
+        path => format!("{path}/"),
+    };
+    let mut children = Vec::new();
+    let mut last: Option<String> = None;
+    for (key, entry) in snapshot.pages.range(below.clone()..) {
+        let Some(rest) = key.strip_prefix(&below) else { break };
+        let uri = site.page_uri(key);
+        if !permits(&uri) {
+            continue;
+        }
+        match rest.split_once('/') {
+            None => children.push(Resource::new(uri.as_str()).name(rest)),
+            Some((name, _)) if last.as_deref() == Some(name) => continue,
+            Some((name, _)) => {
+                let uri = format!("{}/", site.page_uri(&format!("{below}{name}")));
+                children.push(Resource::new(uri).name(name).mime_type(DIRECTORY));
+                last = Some(name.to_owned());
+                continue;
+            }
+        }
+        if let Some(page) = children.last_mut() {
+            *page = item(uri, entry).name(rest);
+        }
+    }
+    (below.is_empty() || !children.is_empty()).then_some(children)
 }
 
 fn item(uri: String, entry: &PageEntry) -> Resource {

@@ -24,19 +24,20 @@ use library::{SiteLibrary, SiteSnapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
-use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_engine::resource::{ListSource, ReadTool, RegistrationError, Resource, Template};
 use mcp_resources_provider_files::folder::{Folder, UnreadFile};
 use mcp_resources_provider_kit::answers::completion;
 use mcp_resources_provider_kit::declared::{self, Declare};
 use mcp_resources_provider_kit::digest::digest;
 use mcp_resources_provider_kit::named;
+use mcp_resources_provider_kit::offered::{choice, number, text as described};
 use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_provider_kit::route::routes;
 use mcp_resources_provider_kit::tracker::{LISTS, ProcessTracker, Tracker};
 use mcp_resources_provider_kit::wanted::while_wanted;
 use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
-    Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
+    Complete, Directory, DirectoryPage, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
 use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 use page::{DocsPage, INDEXED, NO_TEXT, page_digest, text_of};
@@ -66,6 +67,8 @@ routes! {
     }
 }
 
+/// The name of the tool.
+const SEARCH_TOOL: &str = "docs_search";
 const MARKDOWN: &str = "text/markdown";
 const JSON: &str = "application/json";
 
@@ -87,10 +90,11 @@ impl Docs {
             let reason = "docs: there is no site; name a directory: `sites: {NAME: DIR}`, or docs:DIR";
             return Err(OptionError::sentence(reason));
         }
+        options.tools.check("docs", &[SEARCH_TOOL])?;
         let folder = options.folder();
-        let DocsOptions { sites, list_max, max_bytes, index, patience, .. } = options;
+        let DocsOptions { sites, list_max, max_bytes, index, patience, tools, .. } = options;
         let index = IndexFile::new("docs", index)?;
-        let group = Arc::new(SiteGroup { list_max, max_bytes, watch: folder.watch, patience, index });
+        let group = Arc::new(SiteGroup { list_max, max_bytes, watch: folder.watch, patience, index, tools });
         let folders = Folder::all("docs", "site", &sites, &folder)?;
         let mut docs =
             Self { sites: Vec::new(), own: OwnWatch::default(), tracker: ProcessTracker::default() };
@@ -150,7 +154,7 @@ impl Declare for Docs {
 
 impl Provider for Docs {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
-        self.own.mount("docs", feed)?;
+        self.own.mount("docs", feed.clone())?;
         self.tracker.clear();
         let index = Resource::new(SCHEME)
             .name("docs")
@@ -171,7 +175,8 @@ impl Provider for Docs {
             let template = Template::new(uri).mime_type(JSON).options(any_text(query)).completes("site");
             template.title("Pages that have all of some words, best first").completes(query)
         };
-        Ok(mount
+        let mount = mount
+            .directories()
             .template(DocsRoute::Page, page(PAGE).title("A page").list(ListSource { pages: true }))
             .template(DocsRoute::Section, page(SECTION).title("A section of a page").completes("section"))
             .template(DocsRoute::Search, search(SEARCH, "query"))
@@ -179,7 +184,8 @@ impl Provider for Docs {
             .template(
                 DocsRoute::AnySite,
                 Template::new(SITE).title("The pages of a site").mime_type(MARKDOWN).completes("site"),
-            ))
+            );
+        Ok(self.search_tool(&feed).into_iter().fold(mount, Mount::tool))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
@@ -215,6 +221,11 @@ impl Provider for Docs {
         reply.send(Ok(completion(list::complete(&asked, request.variable()))));
     }
 
+    fn directory(&self, request: Directory, reply: Responder<DirectoryPage>) {
+        let answer = self.children(&request, &reply);
+        reply.send(answer.map(|children| request.page(children)));
+    }
+
     fn interest(&self, change: InterestChange<'_>) {
         // Sites that are not watched are none of this.
         if self.sites.iter().all(|site| !site.group.watch) {
@@ -237,6 +248,43 @@ impl Docs {
         }
         let patience = self.sites.iter().map(|site| site.group.patience).min().unwrap_or_default();
         tracker.snapshot(self.own.feed(), patience, is_cancelled)
+    }
+
+    /// The tool that searches, for the sites whose declaration offers it.
+    fn search_tool(&self, feed: &Feed) -> Option<ReadTool> {
+        let offers = |site: &&Arc<DocsSite>| site.group.tools.offers(SEARCH_TOOL, feed);
+        let names: Vec<_> = self.sites.iter().filter(offers).map(|site| site.name().to_owned()).collect();
+        let tool = ReadTool::new(SEARCH_TOOL, SEARCH_QUERY)
+            .title("Search the documentation")
+            .description(
+                "Finds the pages and sections of the documentation that have all of some words, best first, each with its \
+                 URI for read_resource.",
+            )
+            .parameter(described("q", "The words to find.").required(true))
+            .parameter(number("k", "How many results."))
+            .parameter(described("lang", "Only pages in this language, such as en."));
+        (!names.is_empty()).then(|| tool.parameter(choice("site", "The documentation to search.", names)))
+    }
+
+    /// The children of a directory of a site: its pages, and the directories that have pages.
+    fn children(
+        &self,
+        request: &Directory,
+        reply: &Responder<DirectoryPage>,
+    ) -> Result<Vec<Resource>, ReadError> {
+        let (site, path) = match DocsRoute::parse(request.route()) {
+            Some(DocsRoute::Site(at)) => (self.sites.get(at), ""),
+            Some(DocsRoute::AnySite | DocsRoute::Page) => {
+                let name = request.param("site").unwrap_or_default();
+                let site = self.sites.iter().find(|site| site.name() == name);
+                (site, request.param("page").unwrap_or_default())
+            }
+            _ => (None, ""),
+        };
+        let site = site.ok_or_else(|| request.absent())?;
+        let snapshot = self.snapshot(site, &|| reply.is_cancelled(), &|what| reply.log(what))?;
+        let permits = |uri: &str| request.permits(uri);
+        list::children(site, &snapshot, path, &permits).ok_or_else(|| request.absent())
     }
 
     fn answer(
@@ -367,7 +415,7 @@ impl Docs {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        let snapshot = self.snapshot(site, reply)?;
+        let snapshot = self.snapshot(site, &|| reply.is_cancelled(), &|what| reply.log(what))?;
         let tracker = self.tracker();
         let text = search::search(&tracker.source, site, wanted, &snapshot, &|uri| request.permits(uri))
             .map_err(|reason| {
@@ -385,7 +433,7 @@ impl Docs {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        let snapshot = self.snapshot(site, reply)?;
+        let snapshot = self.snapshot(site, &|| reply.is_cancelled(), &|what| reply.log(what))?;
         let text = list::contents(site, &snapshot, &|uri| request.permits(uri));
         self.saw(request, snapshot.lists());
         Ok(unless_whole(&snapshot, Contents::text(text).with_mime_type(MARKDOWN)).into())
@@ -395,17 +443,14 @@ impl Docs {
     fn snapshot(
         &self,
         site: &DocsSite,
-        reply: &Responder<ReadResult<'static>>,
+        is_cancelled: &dyn Fn() -> bool,
+        log: &dyn Fn(&str),
     ) -> Result<Arc<SiteSnapshot>, ReadError> {
-        let snapshots = self.snapshots(&|| reply.is_cancelled()).ok_or(ReadError::Failed)?;
+        let snapshots = self.snapshots(is_cancelled).ok_or(ReadError::Failed)?;
         let at = self.sites.iter().position(|other| std::ptr::eq(&**other, site));
         let snapshot = at.and_then(|at| snapshots.get(at)).ok_or(ReadError::Failed)?;
         if !snapshot.is_there && snapshot.is_whole {
-            reply.log(&format!(
-                "the site {:?} cannot be opened: {}",
-                site.name(),
-                site.folder.dir().display()
-            ));
+            log(&format!("the site {:?} cannot be opened: {}", site.name(), site.folder.dir().display()));
             return Err(ReadError::Failed);
         }
         Ok(snapshot.clone())

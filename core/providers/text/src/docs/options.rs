@@ -41,6 +41,8 @@ provider_options! {
         max_bytes: bytes = None;
         /// The path of a file that keeps the search index between two runs. Default: the index is in memory.
         index: file = None;
+        /// The tools that are offered, out of `docs_search`. Default: all, if the server offers its resources as tools.
+        tools: tools;
         fields {
             patience: Duration = PATIENCE;
         }

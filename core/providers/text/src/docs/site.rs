@@ -10,6 +10,7 @@
 
 use crate::indexes::IndexFile;
 use mcp_resources_provider_files::folder::Folder;
+use mcp_resources_provider_kit::offered::OfferedTools;
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::uri_path;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub(super) struct SiteGroup {
     /// Maximum time that a request waits for the first index.
     pub(super) patience: Duration,
     pub(super) index: Arc<IndexFile>,
+    pub(super) tools: OfferedTools,
 }
 
 /// One site at run time.

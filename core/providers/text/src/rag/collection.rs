@@ -16,6 +16,7 @@ use mcp_resources_provider_kit::digest::digest;
 use mcp_resources_provider_kit::document_source::{
     DocumentSource, ListedDocument, SourceChanges, SourceError,
 };
+use mcp_resources_provider_kit::offered::OfferedTools;
 use mcp_resources_provider_kit::tracker::{LISTS, TrackedSource, Tracker, TrackerWork};
 use mcp_resources_runtime::provider::Feed;
 use std::collections::{BTreeMap, HashSet};
@@ -48,6 +49,7 @@ pub(super) struct Collection {
     pub(super) hits: usize,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
     pub(super) index: Arc<IndexFile>,
+    pub(super) tools: OfferedTools,
 }
 
 /// All documents of a collection at one time.

@@ -34,12 +34,13 @@ use document::RagDocument;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue, PathStep};
-use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_engine::resource::{ListSource, ReadTool, RegistrationError, Resource, Template};
 use mcp_resources_provider_drive::Drive;
 use mcp_resources_provider_files::folder::Folder;
 use mcp_resources_provider_kit::answers::{COMPLETED, completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare, Reader};
 use mcp_resources_provider_kit::digest::digest;
+use mcp_resources_provider_kit::offered::{choice, text};
 use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::route::routes;
@@ -62,6 +63,8 @@ const DRIVE: &str = "gdrive:///";
 const COLLECTION: &str = "rag:///{collection}";
 const DOCUMENT: &str = "rag:///{collection}/doc/{+id}";
 const SEARCH: &str = "rag:///{collection}/search/{+query}";
+/// The name of the tool.
+const SEARCH_TOOL: &str = "rag_search";
 const FILE: &str = "gdrive:///{fileId}";
 
 routes! {
@@ -113,6 +116,7 @@ impl Rag {
                     (Box::new(Drive::new(DriveOptions::from_file(file)?)?), Some(DRIVE), options.poll)
                 }
             };
+            options.tools.check("rag", &[SEARCH_TOOL])?;
             let collection = collection_of(name, source, &options, &index)?;
             rag.add(Arc::new(Collection { origin, poll, ..collection }))?;
         }
@@ -192,7 +196,8 @@ fn collection_of(
     let origin = None;
     let embedder = None;
     let patience = options.patience;
-    Ok(Collection { name, uri, source, origin, poll, patience, list_max, hits, embedder, index })
+    let tools = options.tools.clone();
+    Ok(Collection { name, uri, source, origin, poll, patience, list_max, hits, embedder, index, tools })
 }
 
 impl Declare for Rag {
@@ -227,9 +232,24 @@ impl Declare for Rag {
     const SHORTHANDS: &'static [(&'static str, Reader)] = &[("gdrive", options::parse_drive_shorthand)];
 }
 
+impl Rag {
+    /// The tool that searches, for the collections whose declaration offers it.
+    fn search_tool(&self, feed: &Feed) -> Option<ReadTool> {
+        let offers = |own: &&Arc<Collection>| own.tools.offers(SEARCH_TOOL, feed);
+        let names: Vec<_> = self.collections.iter().filter(offers).map(|own| own.name.clone()).collect();
+        let tool = ReadTool::new(SEARCH_TOOL, SEARCH)
+            .title("Search the documents")
+            .description(
+                "Finds the passages of documents that answer a question, best first, each with its source.",
+            )
+            .parameter(text("query", "The question, or words to find."));
+        (!names.is_empty()).then(|| tool.parameter(choice("collection", "The collection to search.", names)))
+    }
+}
+
 impl Provider for Rag {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
-        self.own.mount("rag", feed)?;
+        self.own.mount("rag", feed.clone())?;
         self.tracker.clear();
         let json = "application/json";
         let index = Resource::new(INDEX)
@@ -269,7 +289,7 @@ impl Provider for Rag {
                 Template::new(FILE).title("A file of Google Drive").completes("fileId"),
             );
         }
-        Ok(mount)
+        Ok(self.search_tool(&feed).into_iter().fold(mount, Mount::tool))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {

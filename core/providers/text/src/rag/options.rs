@@ -38,6 +38,8 @@ provider_options! {
         hits: count(1, MOST_HITS) = 10;
         /// The path of a file that keeps the search index between two runs. Default: the index is in memory.
         index: file = None;
+        /// The tools that are offered, out of `rag_search`. Default: all, if the server offers its resources as tools.
+        tools: tools;
         fields {
             patience: Duration = PATIENCE;
         }

@@ -1,4 +1,4 @@
-//! The methods of the skills extension: `skills/list`, `skills/get` and `resources/directory/read`.
+//! The methods of the skills extension, `skills/list` and `skills/get`, and the children of directories.
 //!
 //! Law: a page is limited in entries and in bytes, an entry is never split, and a cursor contains only data that the
 //! client has seen. Absent and hidden entries get the same error.
@@ -11,7 +11,7 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::Resource;
 use mcp_resources_provider_kit::media::DIRECTORY;
 use mcp_resources_provider_kit::uri_path;
-use mcp_resources_runtime::provider::Call;
+use mcp_resources_runtime::provider::{Call, Directory};
 use mcp_resources_template::uri;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,8 +21,6 @@ use std::ops::Bound;
 const INVALID_PARAMS: i32 = -32602;
 /// Maximum size of a page's entries in bytes: a further entry begins the next page.
 const PAGE: usize = 1 << 20;
-/// Maximum number of children of a directory: all are looked at for each page.
-const CHILDREN: usize = 10_000;
 
 #[derive(Deserialize)]
 struct MethodParams {
@@ -60,30 +58,22 @@ pub(super) fn get(call: &Call, snapshot: &SkillSnapshot) -> Answer {
     }
 }
 
-/// `resources/directory/read`.
-pub(super) fn directory(call: &Call, snapshot: &SkillSnapshot, library: &SkillLibrary) -> Answer {
-    let uri = uri_of(call)?;
-    let cursor = cursor(call)?;
-    let directory = uri.strip_suffix('/').filter(|_| uri != INDEX).unwrap_or(&uri);
-    let children =
-        match snapshot.find(directory).filter(|_| snapshot.shows(directory, &|uri| call.permits(uri))) {
-            Some((skill, path)) => children(call, snapshot, library, skill, &path),
-            None => None,
-        };
-    let Some(mut children) = children else {
-        return Err(refused(format!("No directory resource is served at {uri}")));
-    };
-    children.sort_by(|one, other| one.uri.cmp(&other.uri));
-    let rest = children.into_iter().filter(|child| cursor.as_ref().is_none_or(|cursor| child.uri > *cursor));
-    let (children, next) = page(call, rest.map(|child| (child.uri.clone(), to_json(&item(&child)))));
-    let next = next.map(|next| format!(",\"nextCursor\":{}", json!(next))).unwrap_or_default();
-    // The text of the extension asks for no caching hint here; the official TypeScript client does.
-    result(format!("{{\"resources\":[{children}]{next},{FRESH}}}"))
+/// The children of a directory, for `resources/directory/read`. `None` if it is not a directory.
+pub(super) fn directory(
+    asked: &Directory,
+    snapshot: &SkillSnapshot,
+    library: &SkillLibrary,
+) -> Option<Vec<Resource>> {
+    let uri = asked.uri();
+    let permits = |uri: &str| asked.permits(uri);
+    let directory = uri.strip_suffix('/').filter(|_| uri != INDEX).unwrap_or(uri);
+    let (skill, path) = snapshot.find(directory).filter(|_| snapshot.shows(directory, &permits))?;
+    children(&permits, snapshot, library, skill, &path)
 }
 
 /// The children of a directory of a skill. `None` if it is not a directory.
 fn children(
-    call: &Call,
+    permits: &dyn Fn(&str) -> bool,
     snapshot: &SkillSnapshot,
     library: &SkillLibrary,
     skill: &Skill,
@@ -91,7 +81,7 @@ fn children(
 ) -> Option<Vec<Resource>> {
     let folder = library.roots.get(skill.folder)?.folder.open().ok()?;
     let place = skill.path_in_folder(path);
-    let (entries, _) = folder.entries(&folder.level(&place)?, &place, CHILDREN).ok()?;
+    let (entries, _) = folder.entries(&folder.level(&place)?, &place, Directory::MOST_CHILDREN).ok()?;
     let children = entries.into_iter().map(|entry| {
         let own = uri_path::join(path, &entry.name);
         if entry.is_dir {
@@ -100,28 +90,7 @@ fn children(
         }
         skill.resource(&own, &entry.stamp, snapshot.head(skill, &own))
     });
-    Some(children.filter(|child| snapshot.shows(&child.uri, &|uri| call.permits(uri))).collect())
-}
-
-/// The list entry of a resource.
-fn item(resource: &Resource) -> Value {
-    let details = &resource.details;
-    let annotations = &details.annotations;
-    let mut item = json!({ "uri": resource.uri, "name": details.name });
-    let members = [
-        ("title", json!(details.title)),
-        ("description", json!(details.description)),
-        ("mimeType", json!(details.mime_type)),
-        ("size", json!(resource.size)),
-        (
-            "annotations",
-            json!(annotations.last_modified.as_ref().map(|time| json!({ "lastModified": time }))),
-        ),
-    ];
-    for (name, value) in members.into_iter().filter(|(_, value)| !value.is_null()) {
-        item[name] = value;
-    }
-    item
+    Some(children.filter(|child| snapshot.shows(&child.uri, permits)).collect())
 }
 
 /// No answer may be kept: the files may change at any time, and are looked at again at little cost.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   Options ──▶ Skills ──▶ Library: the folders ──refresh──▶ Snapshot: each Skill with its front matter and digests
-//!                 ├─ methods: skills/list, skills/get, resources/directory/read
+//!                 ├─ methods: skills/list, skills/get, and the children of directories
 //!                 └─ SkillSource: a tracker compares digests while somebody watches a file or the lists
 //! ```
 //!
@@ -37,7 +37,7 @@ use mcp_resources_provider_kit::route::routes;
 use mcp_resources_provider_kit::tracker::{ProcessTracker, Tracker};
 use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
-    Call, Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
+    Call, Complete, Directory, DirectoryPage, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
 use mcp_resources_template::uri;
 use serde_json::json;
@@ -58,7 +58,6 @@ routes! {
         Paths,
         List,
         Get,
-        Directory,
     }
 }
 
@@ -141,7 +140,7 @@ impl Provider for Skills {
         let mount =
             Mount::new("skills").resource(SkillRoute::Index, index).template(SkillRoute::Paths, paths);
         let mount = mount.method(SkillRoute::List, "skills/list").method(SkillRoute::Get, "skills/get");
-        Ok(mount.method(SkillRoute::Directory, "resources/directory/read").extension(EXTENSION, SETTINGS))
+        Ok(mount.directories().extension(EXTENSION, SETTINGS))
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
@@ -197,9 +196,19 @@ impl Provider for Skills {
             None => Err(ReadError::Failed),
             Some(now) => match SkillRoute::parse(request.route()) {
                 Some(SkillRoute::List) => methods::list(&request, &now),
-                Some(SkillRoute::Get) => methods::get(&request, &now),
-                _ => methods::directory(&request, &now, &self.library),
+                _ => methods::get(&request, &now),
             },
+        };
+        reply.send(answer);
+    }
+
+    fn directory(&self, request: Directory, reply: Responder<DirectoryPage>) {
+        let answer = match self.library.refresh(request.context(&reply)) {
+            None => Err(ReadError::Failed),
+            Some(now) => {
+                let children = methods::directory(&request, &now, &self.library);
+                children.map(|children| request.page(children)).ok_or_else(|| request.absent())
+            }
         };
         reply.send(answer);
     }

@@ -1,7 +1,7 @@
 //! Tools and prompts whose schemas come from types.
 
 use super::*;
-use mcp_resources_engine::resource::{Prompt, RegistrationError, Tool};
+use mcp_resources_engine::resource::{Prompt, RegistrationError, Tool, UiPage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -113,4 +113,52 @@ async fn tools_come_and_go() {
     let tools = client.request("tools/list", json!({})).await.unwrap();
     assert_eq!(tools["tools"].as_array().map(Vec::len), Some(1));
     assert!(client.request("prompts/list", json!({})).await.is_err());
+}
+
+// S-60, S-63: what an author gets wrong is refused when the server is built, with the value and what is expected.
+#[test]
+fn mistakes_are_named() {
+    let said = |builder: Builder| builder.build().err().map(|error| error.to_string()).unwrap_or_default();
+    let empty = || ResourceServer::builder("tools", "1");
+    let tool = |tool: Tool| said(empty().tool_with(tool, |_| async { "" }));
+    let header = r#"{"type":"object","properties":{"day":{"type":"string","x-mcp-header":"Day"}}}"#;
+    for (error, expected) in [
+        (
+            tool(Tool::new("no spaces")),
+            r#""no spaces": name is "no spaces", expected 1 to 128 ASCII letters, digits, underscores, hyphens and dots"#,
+        ),
+        (
+            tool(Tool::new("x").input_schema(r#"{"type":"array"}"#)),
+            r#""x": inputSchema is "{\"type\":\"array\"}", expected a JSON schema with "type": "object""#,
+        ),
+        (
+            tool(Tool::new("x").input_schema(header)),
+            r#""x": inputSchema.properties.day.x-mcp-header is "\"Day\"", expected a schema without x-mcp-header, which this library does not check"#,
+        ),
+        (
+            said(served_builder().tool_with("echo", |_| async { "" })),
+            r#"a tool with the name "echo" is registered already"#,
+        ),
+        (
+            said(served_builder().template(Template::new("note://{day}").tool("echo"), |_| async { "" })),
+            r#"a tool with the name "echo" is registered already"#,
+        ),
+        (
+            tool(Tool::new("x").ui("ui://shop/order")),
+            r#""x": ui is "ui://shop/order", expected the URI of a registered page: register the page first, or together with the tool"#,
+        ),
+        (
+            said(empty().ui(UiPage::new("page://order", ""))),
+            r#""page://order": uri is "page://order", expected a URI that begins with ui://"#,
+        ),
+    ] {
+        assert_eq!(error, expected);
+    }
+    // The order in one build does not matter.
+    let both = empty().tool_with(Tool::new("x").ui("ui://a"), |_| async { "" }).ui(UiPage::new("ui://a", ""));
+    assert_eq!(said(both), "");
+}
+
+fn served_builder() -> Builder {
+    ResourceServer::builder("tools", "1").tool_with("echo", |_| async { "" })
 }
