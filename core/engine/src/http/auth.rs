@@ -543,7 +543,7 @@ mod tests {
         let at = |resource: &str, mount: &str| {
             let headers =
                 AuthHeaders::new(Auth { resource: resource.into(), ..auth_headers().rules }).unwrap();
-            headers.metadata_url(mount)
+            headers.metadata.as_ref().unwrap().url(mount)
         };
         let found = "https://x/a/.well-known/oauth-protected-resource";
         for (resource, mount) in [("https://x/a/mcp", "/a"), ("https://x/a", "/a"), ("https://x/b/mcp", "/a")]
