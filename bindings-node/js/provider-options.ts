@@ -85,6 +85,11 @@ export interface DbOptions {
    * 1d. Default `200ms`.
    */
   readonly poll?: number | string;
+  /**
+   * The tools that are offered, out of `db_rows`, `db_row`, and `db_NAME_VIEW` for each view. Default: all, if the
+   * server offers its resources as tools.
+   */
+  readonly tools?: boolean | string | readonly string[];
 }
 
 /** The options of {@link docs}, for all sites. */
@@ -116,6 +121,8 @@ export interface DocsOptions {
   readonly maxBytes?: number | null;
   /** The path of a file that keeps the search index between two runs. Default: the index is in memory. */
   readonly index?: string | null;
+  /** The tools that are offered, out of `docs_search`. Default: all, if the server offers its resources as tools. */
+  readonly tools?: boolean | string | readonly string[];
 }
 
 /** The options of {@link env}. */
@@ -190,6 +197,11 @@ export interface GitOptions {
   readonly refs?: string | readonly string[];
   /** Whether clients are notified of changes. Default `true`. */
   readonly watch?: boolean;
+  /**
+   * The tools that are offered, out of `git_log`, `git_diff` and `git_show`. Default: all, if the server offers its
+   * resources as tools.
+   */
+  readonly tools?: boolean | string | readonly string[];
 }
 
 /** The options of {@link metrics}. */
@@ -235,6 +247,8 @@ export interface RagOptions {
   readonly hits?: number;
   /** The path of a file that keeps the search index between two runs. Default: the index is in memory. */
   readonly index?: string | null;
+  /** The tools that are offered, out of `rag_search`. Default: all, if the server offers its resources as tools. */
+  readonly tools?: boolean | string | readonly string[];
 }
 
 /** The options of {@link results}. */

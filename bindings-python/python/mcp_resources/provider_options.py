@@ -84,6 +84,9 @@ class DbOptions(TypedDict, total=False):
     poll: int | str
     """The interval of checks for changes while a client watches. A text such as `"200ms"`, or milliseconds. From 10ms
     to 1d. Default `200ms`."""
+    tools: bool | str | Sequence[str]
+    """The tools that are offered, out of `db_rows`, `db_row`, and `db_NAME_VIEW` for each view. Default: all, if the
+    server offers its resources as tools."""
 
 
 class Database(DbOptions):
@@ -117,6 +120,8 @@ class DocsOptions(TypedDict, total=False):
     """The largest page that is read, in bytes. Default: the server's limit `contents`."""
     index: Root | None
     """The path of a file that keeps the search index between two runs. Default: the index is in memory."""
+    tools: bool | str | Sequence[str]
+    """The tools that are offered, out of `docs_search`. Default: all, if the server offers its resources as tools."""
 
 
 class EnvOptions(TypedDict, total=False):
@@ -176,6 +181,9 @@ class GitOptions(TypedDict, total=False):
     `remotes/origin`. Default `heads` and `tags`."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
+    tools: bool | str | Sequence[str]
+    """The tools that are offered, out of `git_log`, `git_diff` and `git_show`. Default: all, if the server offers its
+    resources as tools."""
 
 
 class MetricsOptions(TypedDict, total=False):
@@ -213,6 +221,8 @@ class RagOptions(TypedDict, total=False):
     """The number of passages that a search returns. From 1 to 100. Default 10."""
     index: Root | None
     """The path of a file that keeps the search index between two runs. Default: the index is in memory."""
+    tools: bool | str | Sequence[str]
+    """The tools that are offered, out of `rag_search`. Default: all, if the server offers its resources as tools."""
 
 
 class ResultsOptions(TypedDict, total=False):
