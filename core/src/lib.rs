@@ -69,14 +69,16 @@ pub use mcp_resources_engine::version::{FieldSet, Revision};
 // The server.
 #[cfg(any(feature = "http", feature = "pipe"))]
 pub use mcp_resources_runtime::provider::{self, Provider};
-#[cfg(all(feature = "server", feature = "http", unix))]
-pub use mcp_resources_runtime::server::HttpBuilder;
 #[cfg(all(feature = "server", unix))]
 pub use mcp_resources_runtime::server::{
     self, AskFailed, Builder, Call, CallRequest, CompletionRequest, Context, Diagnostic, Handled,
     HandlerError, IntoAnswer, ListRequest, Method, NamedCall, PromptOutput, Read, ReadRequest,
     ResourceServer, ServerChanges, ToolError, ToolOutput, blocking,
 };
+#[cfg(all(feature = "server", feature = "http", unix))]
+pub use mcp_resources_runtime::server::{HttpBuilder, HttpListener, UnixHttpListener};
+#[cfg(all(feature = "junction", unix))]
+pub use mcp_resources_runtime::server::{Junction, JunctionEnd, StreamPair};
 #[cfg(all(feature = "tools", unix))]
 pub use mcp_resources_runtime::server::{Structured, ToolReturn};
 #[cfg(all(feature = "server", unix))]

@@ -67,12 +67,14 @@ async def test_two_servers_are_one(program: Path, notes: Path, name: str, era: s
 async def test_changes_of_the_other_server_are_heard(program: Path, notes: Path, name: str) -> None:
     """S-02: a subscription to a resource of the other server hears its changes."""
     ensure(name)
-    async with Client(beside(program, notes, *PEERS[name].stdio()), revision="2025-11-25") as client:
-        async with aclosing(client.watch("peer://counter")) as changes:
-            before = str((await anext(changes)).contents)
-            await client.read("peer://touch")
-            async with asyncio.timeout(PATIENCE):
-                assert str((await anext(changes)).contents) != before
+    async with (
+        Client(beside(program, notes, *PEERS[name].stdio()), revision="2025-11-25") as client,
+        aclosing(client.watch("peer://counter")) as changes,
+    ):
+        before = str((await anext(changes)).contents)
+        await client.read("peer://touch")
+        async with asyncio.timeout(PATIENCE):
+            assert str((await anext(changes)).contents) != before
 
 
 TOOLS = """
@@ -115,9 +117,11 @@ for line in sys.stdin:
     seen.write(line)
     seen.flush()
     if '"initialize"' in line:
-        print('{ "jsonrpc":"2.0" , "id":1, "result": {"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}}', flush=True)
+        print('{ "jsonrpc":"2.0" , "id":1, "result": {"protocolVersion":"2025-06-18",', end="")
+        print('"capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}}', flush=True)
     elif '"tools/call"' in line:
-        print('{"jsonrpc":"2.0",  "method":"notifications/progress","params":{"progressToken":1,"progress":0.5}}', flush=True)
+        print('{"jsonrpc":"2.0",  "method":"notifications/progress",', end="")
+        print('"params":{"progressToken":1,"progress":0.5}}', flush=True)
         print('{"result" : {"content":[ {"type":"text","text":"\\u00e9"} ]}, "id" :"a b","jsonrpc":"2.0"}', flush=True)
     elif '"exit"' in line:
         sys.exit(7)
@@ -170,7 +174,9 @@ def test_what_is_not_ours_passes_byte_for_byte(odd: Callable[[], Pipe], tmp_path
     assert pipe.line() == (
         b'{"jsonrpc":"2.0",  "method":"notifications/progress","params":{"progressToken":1,"progress":0.5}}\n'
     )
-    assert pipe.line() == b'{"result" : {"content":[ {"type":"text","text":"\\u00e9"} ]}, "id" :"a b","jsonrpc":"2.0"}\n'
+    assert (
+        pipe.line() == b'{"result" : {"content":[ {"type":"text","text":"\\u00e9"} ]}, "id" :"a b","jsonrpc":"2.0"}\n'
+    )
     pipe.say("not JSON at all")
     pipe.say('{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"file:///notes/monday.md"}}')
     assert json.loads(pipe.line())["result"]["contents"][0]["text"] == "Water the plants\n"
@@ -219,7 +225,11 @@ def test_no_process_is_left(program: Path, notes: Path, tmp_path: Path, ending: 
     """S-02: a server that neither greets nor ends is ended, whatever ends this one."""
     script, seen = tmp_path / "stubborn.py", tmp_path / "pid"
     script.write_text(STUBBORN)
-    config: dict[str, Any] = {"name": "n", "providers": [{"files": {"roots": "notes"}}], "guard": {"limits": {"grace": 200}}}
+    config: dict[str, Any] = {
+        "name": "n",
+        "providers": [{"files": {"roots": "notes"}}],
+        "guard": {"limits": {"grace": 200}},
+    }
     path = tmp_path / "resources.json"
     path.write_text(json.dumps(config))
     pipe = Pipe([str(program), "serve", "--config", str(path), "--", sys.executable, str(script), str(seen)])

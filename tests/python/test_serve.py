@@ -215,7 +215,10 @@ async def test_a_file_says_what_is_served(program: Path, project: Path, form: st
         ({"guard": {"http": {"hosts": ["*"]}}}, 'hosts is "*", expected "*" in the place of the list'),
         ({"guard": {"http": {"hosts": [".example.com"]}}}, "there is no wildcard for a part of a name"),
         ({"guard": {"http": {"hosts": ["münchen.example"]}}}, "names in ASCII"),
-        ({"guard": {"http": {"host": "0.0.0.0"}}}, 'there is no option "host"; give it with the command, as --http HOST:PORT'),
+        (
+            {"guard": {"http": {"host": "0.0.0.0"}}},
+            'there is no option "host"; give it with the command, as --http HOST:PORT',
+        ),
         ({"guard": {"http": {"port": 80}}}, "--http PORT"),
         ({"guard": {"http": {"auth": {"resorce": "x"}}}}, 'there is no option "auth" here; write auth beside guard'),
         ({"guard": {"audit": 1}}, "guard.audit is 1"),

@@ -392,7 +392,6 @@ class Queue:
 @final
 class Edit:
     """One registration or removal."""
-
     @staticmethod
     def add_resource(resource: Resource, source: Function | str | Buffer) -> Edit: ...
     @staticmethod

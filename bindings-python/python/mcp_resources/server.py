@@ -258,9 +258,10 @@ class ResourceServer:
             )
             raise TypeError(f"{resource.uri}: give one of text, bytes and read, got {got or 'none of them'}")
         _check_source(resource.uri, text, bytes)
-        source = given[0] if read is None else self._reader(read, resource.mime_type is None, inline).function
         if read is None:
-            source = self._constant(source)
+            source = self._constant(given[0])
+        else:
+            source = self._reader(read, resource.mime_type is None, inline).function
         removal = [Edit.remove_resource(resource.uri)] if replace else []
         self._publish([*removal, Edit.add_resource(resource, source)])
 

@@ -21,8 +21,7 @@ const STYLES: Styles = Styles::styled()
 #[command(after_help = "Examples:
   mcp-resources serve .
   mcp-resources ls --server 'python server.py'
-  mcp-resources read notes://monday --server https://example.com/mcp
-  mcp-resources watch metrics://cpu --server NAME   (a name of .mcp.json)")]
+  mcp-resources read notes://monday --server https://example.com/mcp")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -83,8 +82,8 @@ pub(crate) struct ServerArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Providers:
   DIR, files:DIR, git:DIR, docs:DIR, skills:DIR   a directory; NAME=DIR names it
-  rag:NAME=DIR  gdrive:FILE                       documents, found by questions
-  config:FILE,GLOB  env:NAME  db:NAME=URL,TABLE  api:FILE  metrics:  clock:
+  rag:NAME=DIR  gdrive:FILE  config:FILE,GLOB  env:NAME  db:NAME=URL,TABLE
+  api:FILE  metrics:  results:SCHEME  clock:
 SIGHUP reads the file of --config again.
 Example: mcp-resources serve files:app=src files:docs")]
 pub(crate) struct Serve {
@@ -108,10 +107,10 @@ pub(crate) struct Serve {
     /// With --check: print what this person sees
     #[arg(long = "as", value_name = "NAME", requires = "check")]
     pub(crate) principal: Option<String>,
-    /// With --as: a scope or group of the person; may be repeated
-    #[arg(long, visible_alias = "group", value_name = "SCOPE", requires = "principal")]
+    /// With --as: a scope or --group of the person
+    #[arg(long, alias = "group", value_name = "SCOPE", requires = "principal")]
     pub(crate) scope: Vec<String>,
-    /// Serve beside this server, over stdio: it gets what is not ours
+    /// Serve beside this server, which gets what is not ours
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName, conflicts_with = "http")]
     pub(crate) command: Vec<String>,
     /// Not an option: explains where the command listens.

@@ -1,7 +1,8 @@
 //! Options of the git provider.
 
 use mcp_resources_provider_kit::named::{self, NamedPath};
-use mcp_resources_provider_kit::options::{MIB, provider_options};
+use mcp_resources_provider_kit::option_rows::provider_options;
+use mcp_resources_provider_kit::options::MIB;
 use std::path::{Path, PathBuf};
 
 provider_options! {
@@ -79,7 +80,7 @@ mod tests {
             let value = match row.name {
                 "repos" | "include" | "exclude" | "refs" => OptionValue::List(vec!["a".into()]),
                 "hidden" => true.into(),
-                "watch" => false.into(),
+                "watch" | "tools" => false.into(),
                 _ => 7_u64.into(),
             };
             let mut options = GitOptions::new();

@@ -18,6 +18,7 @@
 pub mod answers;
 pub mod declared;
 pub mod document_source;
+pub mod option_rows;
 pub mod options;
 pub mod route;
 pub mod watching;

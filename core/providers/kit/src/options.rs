@@ -3,19 +3,10 @@
 //!
 //! Law: an option is in one row. The guides, the interfaces of Node and the dictionaries of Python are made of the table.
 
-mod rows;
-/// Public, so that the lints see its options as they see others.
-#[cfg(test)]
-#[doc(hidden)]
-pub mod tests;
-
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
-
-#[doc(hidden)]
-pub use crate::provider_options;
 
 /// One kind of provider, which a program declares by a name such as `files`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,8 @@ use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Te
 use mcp_resources_engine::suggest::closest;
 use mcp_resources_provider_kit::answers::{completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare};
-use mcp_resources_provider_kit::options::{OptionKind, provider_options};
+use mcp_resources_provider_kit::option_rows::provider_options;
+use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::route::routes;
 use mcp_resources_provider_kit::watching::{OwnWatch, ProviderWatching, WatchedValue};

@@ -12,7 +12,8 @@ use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathSte
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_provider_kit::answers::{completion, page};
 use mcp_resources_provider_kit::declared::{self, Declare};
-use mcp_resources_provider_kit::options::{OptionDefault, OptionKind, OptionType, provider_options};
+use mcp_resources_provider_kit::option_rows::provider_options;
+use mcp_resources_provider_kit::options::{OptionDefault, OptionKind, OptionType};
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::route::routes;
 use mcp_resources_runtime::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder};

@@ -1,7 +1,8 @@
 //! Options of the db provider.
 
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
-use mcp_resources_provider_kit::options::{self, DAY, OptionDefault, OptionType, provider_options};
+use mcp_resources_provider_kit::option_rows::provider_options;
+use mcp_resources_provider_kit::options::{self, DAY, OptionDefault, OptionType};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Options of the results provider, and of a single result.
 
 use mcp_resources_engine::option::OptionError;
-use mcp_resources_provider_kit::options::{MIB, provider_options};
+use mcp_resources_provider_kit::option_rows::provider_options;
+use mcp_resources_provider_kit::options::MIB;
 use std::path::Path;
 use std::time::Duration;
 

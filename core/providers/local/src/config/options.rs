@@ -3,7 +3,8 @@
 use crate::masks::Detectors;
 use mcp_resources_engine::option::{FromOption, OptionError};
 use mcp_resources_provider_kit::named::{self, NamedPath};
-use mcp_resources_provider_kit::options::{OptionDefault, OptionType, provider_options};
+use mcp_resources_provider_kit::option_rows::provider_options;
+use mcp_resources_provider_kit::options::{OptionDefault, OptionType};
 use std::path::{Path, PathBuf};
 
 provider_options! {

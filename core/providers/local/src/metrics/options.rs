@@ -1,6 +1,7 @@
 //! Options of the metrics provider.
 
-use mcp_resources_provider_kit::options::{DAY, provider_options};
+use mcp_resources_provider_kit::option_rows::provider_options;
+use mcp_resources_provider_kit::options::DAY;
 use std::time::Duration;
 
 provider_options! {

@@ -2,7 +2,7 @@
 
 use mcp_resources_provider_files::folder::FolderOptions;
 use mcp_resources_provider_kit::named::{self, NamedPath};
-use mcp_resources_provider_kit::options::provider_options;
+use mcp_resources_provider_kit::option_rows::provider_options;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -82,9 +82,8 @@ routes! {
     }
 }
 
-/// Interval between looks at folders, and the maximum number of passages of a search.
+/// Interval between looks at folders.
 const FOLDERS: Duration = Duration::from_secs(1);
-const MOST_HITS: usize = 100;
 
 /// Collections of documents that are served. They are in one server at a time.
 #[derive(Debug)]

@@ -1,14 +1,16 @@
 //! Options of the rag provider.
 
-use super::MOST_HITS;
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep, set_all};
 use mcp_resources_provider_drive::DriveOptions;
 use mcp_resources_provider_files::folder::FolderOptions;
 use mcp_resources_provider_kit::named::NamedPath;
-use mcp_resources_provider_kit::options::{DAY, OptionType, provider_options};
+use mcp_resources_provider_kit::option_rows::provider_options;
+use mcp_resources_provider_kit::options::{DAY, OptionType};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Maximum number of passages of a search.
+const MOST_HITS: usize = 100;
 /// Maximum time that a request waits for the first documents: many clients give up after ten seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -1,6 +1,7 @@
 //! A row of each kind, and units.
 
-use super::{DAY, MIB, OptionDefault, OptionType, Size, TimeSpan, provider_options};
+use super::provider_options;
+use crate::options::{DAY, MIB, OptionDefault, OptionType, Size, TimeSpan};
 use mcp_resources_engine::option::{FromOption, NamedOptions, OptionValue};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,6 +2,11 @@
 //!
 //! Law: nothing about an option is written twice. The arms of the macro are in the order of what a row makes.
 
+/// Public, so that the lints see its options as they see others.
+#[cfg(test)]
+#[doc(hidden)]
+pub mod tests;
+
 /// Declares the options of a provider. Each is one row: its documentation, its name, the kind of its value, and its
 /// default after `=`; without one it must be given.
 ///
@@ -42,7 +47,7 @@ macro_rules! provider_options {
     ) => {
         $(#[$meta])*
         $vis struct $type {
-            $(pub(crate) $name: $crate::options::provider_options!(@field $kind $(($($arg)*))?),)*
+            $(pub(crate) $name: $crate::option_rows::provider_options!(@field $kind $(($($arg)*))?),)*
             $(pub(crate) $place: $part,)?
             $($(pub(crate) $field: $of,)*)?
         }
@@ -51,26 +56,26 @@ macro_rules! provider_options {
             /// A part of the options.
             #[derive(Clone, Debug, PartialEq, Eq)]
             pub(crate) struct $part {
-                $(pub(crate) $pname: $crate::options::provider_options!(@field $pkind $(($($parg)*))?),)*
+                $(pub(crate) $pname: $crate::option_rows::provider_options!(@field $pkind $(($($parg)*))?),)*
             }
         )?
 
         impl $type {
             /// The options as data.
             pub const TABLE: &'static [$crate::options::OptionRow] = &[
-                $($crate::options::provider_options!(
+                $($crate::option_rows::provider_options!(
                     @row [$($doc)+] $name [$kind $(($($arg)*))?] $($default)?
                 ),)*
-                $($($crate::options::provider_options!(
+                $($($crate::option_rows::provider_options!(
                     @row [$($pdoc)+] $pname [$pkind $(($($parg)*))?] $($pdefault)?
                 ),)*)?
             ];
 
             fn defaults() -> Self {
                 Self {
-                    $($name: $crate::options::provider_options!(@initial [$kind $(($($arg)*))?] $($default)?),)*
+                    $($name: $crate::option_rows::provider_options!(@initial [$kind $(($($arg)*))?] $($default)?),)*
                     $($place: $part {
-                        $($pname: $crate::options::provider_options!(
+                        $($pname: $crate::option_rows::provider_options!(
                             @initial [$pkind $(($($parg)*))?] $($pdefault)?
                         ),)*
                     },)?
@@ -78,17 +83,17 @@ macro_rules! provider_options {
                 }
             }
 
-            $($crate::options::provider_options! {
+            $($crate::option_rows::provider_options! {
                 @setter [$($doc)+] $name [$name] [$kind $(($($arg)*))?] $($default)?
             })*
-            $($($crate::options::provider_options! {
+            $($($crate::option_rows::provider_options! {
                 @setter [$($pdoc)+] $pname [$place.$pname] [$pkind $(($($parg)*))?] $($pdefault)?
             })*)?
 
             /// Refuses a number outside of its range.
             pub(crate) fn check_ranges(&self) -> Result<(), mcp_resources_engine::option::OptionError> {
-                $($crate::options::provider_options!(@range self $name [$name] $kind $(($($arg)*))?);)*
-                $($($crate::options::provider_options!(@range self $pname [$place.$pname] $pkind $(($($parg)*))?);)*)?
+                $($crate::option_rows::provider_options!(@range self $name [$name] $kind $(($($arg)*))?);)*
+                $($($crate::option_rows::provider_options!(@range self $pname [$place.$pname] $pkind $(($($parg)*))?);)*)?
                 Ok(())
             }
         }
@@ -106,11 +111,11 @@ macro_rules! provider_options {
                 let under = |error: OptionError| error.under(PathStep::Name(name.to_owned().into()));
                 match name {
                     $(stringify!($name) => {
-                        self.$name = $crate::options::provider_options!(@read value $kind $(($($arg)*))?).map_err(under)?;
+                        self.$name = $crate::option_rows::provider_options!(@read value $kind $(($($arg)*))?).map_err(under)?;
                     })*
                     $($(stringify!($pname) => {
                         self.$place.$pname =
-                            $crate::options::provider_options!(@read value $pkind $(($($parg)*))?).map_err(under)?;
+                            $crate::option_rows::provider_options!(@read value $pkind $(($($parg)*))?).map_err(under)?;
                     })*)?
                     _ => return Err(OptionError::unknown("option", name, Self::NAMES)),
                 }
@@ -118,7 +123,7 @@ macro_rules! provider_options {
             }
         }
 
-        $crate::options::provider_options! { @new $type [$($short: $($form)+)?] [$($nothing)?] }
+        $crate::option_rows::provider_options! { @new $type [$($short: $($form)+)?] [$($nothing)?] }
     };
 
     // Without a short form, the whole value is an object: the engine reads it.
@@ -186,8 +191,8 @@ macro_rules! provider_options {
     (@row [$($doc:literal)+] $name:ident [$($kind:tt)+] $($default:expr)?) => {
         $crate::options::OptionRow {
             name: stringify!($name),
-            kind: $crate::options::provider_options!(@type $($kind)+),
-            default: $crate::options::provider_options!(@default [$($kind)+] $($default)?),
+            kind: $crate::option_rows::provider_options!(@type $($kind)+),
+            default: $crate::option_rows::provider_options!(@default [$($kind)+] $($default)?),
             about: concat!($($doc),+).trim_ascii_start(),
         }
     };
@@ -369,3 +374,5 @@ macro_rules! provider_options {
     };
     (@range $own:ident $name:ident [$($field:tt)+] $($kind:tt)+) => {};
 }
+
+pub use provider_options;
