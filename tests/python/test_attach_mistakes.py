@@ -120,7 +120,7 @@ async def test_a_thousand_sessions_leave_nothing() -> None:
             await client.subscribe_resource("shop://row/7")
     await asyncio.sleep(0.05)
     gc.collect()
-    assert not [found for found in gc.get_objects() if isinstance(found, _Session)]
+    assert not [found for found in gc.get_objects() if type(found) is _Session]
     assert len(asyncio.all_tasks()) == before
     assert resources._attached is not None
     (loop,) = resources._attached._loops

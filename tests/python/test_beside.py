@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp_resources.client import Client, ClientError
+from mcp_resources import Client, McpError
 from peering import PEERS, ensure
 
 PATIENCE = 60.0
@@ -52,7 +52,7 @@ async def test_two_servers_are_one(program: Path, notes: Path, name: str, era: s
         assert await client.read("peer://static") == "static text"
         assert await client.read("peer://blob") == bytes(range(256))
         assert await client.read("peer://item/alpha") == "item alpha"
-        with pytest.raises(ClientError):
+        with pytest.raises(McpError):
             await client.read("peer://none")
         completed = await client.complete("file:///{root}/{+path}", "root", "")
         assert list(completed.values) == ["notes"]

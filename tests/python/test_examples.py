@@ -591,6 +591,18 @@ def test_agent(language: str) -> None:
     ]
 
 
+def test_csv_folder(mode: str) -> None:
+    """S-20: a provider of an author's own, in Rust."""
+
+    async def body(client: Client) -> None:
+        assert "Ada" in (await read(client, "csv:///people.csv")).text
+        assert json.loads((await read(client, "csv:///people.csv?row=1")).text)["city"] == "London"
+        assert (await refused(client, "csv:///people.csv?row=9")).code == NOT_FOUND[mode]
+        assert await complete(client, "csv:///{file}{?row}", "file", "pe") == ["people.csv"]
+
+    converse(command("rust", "csv_folder"), mode, body)
+
+
 def test_every_example_is_tested_and_listed(language: str) -> None:
     names = {path.stem for path in (ROOT / "examples" / language).iterdir() if path.suffix in {".py", ".rs", ".mjs"}}
     readme = (ROOT / "examples" / "README.md").read_text("utf-8")

@@ -44,7 +44,6 @@ ONLY_PYTHON: dict[tuple[str, str], str] = {
     ("ResourceServer", "addPrompt"): "`prompt` in Node, which has no decorators for functions",
     ("Context", "sendLog"): "the compiled half of `log`",
     ("ResourceServer", "asgi"): "an interface of Python's",
-    ("ResourceServer", "attach"): "for the SDKs of Python",
     ("ResourceServer", "serveHttp"): "`run` in Node, which has one loop",
     ("testing.Connection", "loop"): "Node has one loop, and it is always there",
     ("Policy", "maxSize"): FILE,

@@ -123,7 +123,7 @@ pub(crate) struct Serve {
 
 /// Make, list and revoke the bearer tokens of `serve`
 #[derive(Args, Debug)]
-#[command(after_help = "The file has the SHA-256 of each token; `auth: {tokens: FILE}` names it for serve.
+#[command(after_help = "The file has the SHA-256 of each token; `auth: {tokens: FILE}` uses it.
 
 Example: mcp-resources token new alice --expires 90d --file tokens.yaml")]
 pub(crate) struct Token {

@@ -16,8 +16,8 @@ use crate::principal::Principal;
 use crate::version::{CANCELLED, METHOD_NOT_FOUND, ProtocolMethod};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::Arc;
-use std::task::Waker;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Wake, Waker};
 
 /// Most steps of one request that a binding has not taken: further progress and log messages are dropped.
 const MOST_STEPS: usize = 1_024;
@@ -121,6 +121,47 @@ pub struct EmbeddedConnection {
     told: ListKinds,
     /// The sender of the latest message.
     sender: Arc<Principal>,
+    /// The waker of the connection of a modern request, set once: setting it calls it.
+    relay: Option<Arc<WakerRelay>>,
+}
+
+/// Passes a call on to the waker that was registered last, or keeps it for the next one.
+#[derive(Default)]
+struct WakerRelay(Mutex<RelayState>);
+
+#[derive(Default)]
+struct RelayState {
+    waker: Option<Waker>,
+    /// Whether it was called while there was no waker.
+    is_called: bool,
+}
+
+impl WakerRelay {
+    fn register(&self, waker: Waker) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut state.is_called) {
+            drop(state);
+            waker.wake();
+        } else {
+            state.waker = Some(waker);
+        }
+    }
+}
+
+impl Wake for WakerRelay {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waker = state.waker.take();
+        state.is_called = waker.is_none();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
 }
 
 struct EmbeddedCall {
@@ -148,6 +189,7 @@ impl EmbeddedConnection {
             next: 0,
             told: ListKinds::NONE,
             sender: Principal::local(),
+            relay: None,
         }
     }
 
@@ -314,7 +356,15 @@ impl EmbeddedConnection {
         }
         call.waker = Some(waker.clone());
         if !is_session {
-            self.connection.wake_with(waker);
+            match &self.relay {
+                Some(relay) => relay.register(waker),
+                None => {
+                    let relay = Arc::new(WakerRelay::default());
+                    relay.register(waker);
+                    self.connection.wake_with(Waker::from(relay.clone()));
+                    self.relay = Some(relay);
+                }
+            }
         }
     }
 
