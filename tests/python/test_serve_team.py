@@ -181,6 +181,7 @@ def test_a_proxy_says_who_somebody_is(serve: Start, tmp_path: Path, project: Pat
         health = http.client.HTTPConnection(url.removeprefix("http://").partition("/")[0], timeout=PATIENCE)
         health.request("GET", "/health")
         assert health.getresponse().status == 200
+        health.close()
 
 
 class UnixConnection(http.client.HTTPConnection):

@@ -262,14 +262,18 @@ impl Between {
                 self.pass_on(line).await;
             }
             ClientLine::Both(request) => {
-                let mut state = self.state.lock();
-                if state.both.len() < MOST_PENDING {
-                    state.both.insert(request.key(), request);
-                }
-                drop(state);
+                self.remember(request);
                 self.pass_on(line).await;
             }
             ClientLine::Ours(request) => self.answer(request, None).await,
+        }
+    }
+
+    /// Keeps a request until the other server has answered it. One too many is answered by that server alone.
+    fn remember(&self, request: LineRequest) {
+        let mut state = self.state.lock();
+        if state.both.len() < MOST_PENDING {
+            state.both.insert(request.key(), request);
         }
     }
 
