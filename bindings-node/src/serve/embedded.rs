@@ -210,7 +210,7 @@ impl Embedding {
         sender: &MessageSender,
         #[napi(ts_arg_type = "() => string")] params: Function<'_, (), String>,
     ) -> SortedMessage {
-        // Params without JSON text are none: nobody answers for them here.
+        // Params without JSON text count as absent: this server answers no such message.
         let text = || Cow::Owned(params.call(()).unwrap_or_default());
         let (by, cancels) = match self.0.core.sort(&method, is_request, &sender.0, text) {
             core::Sorted::Theirs => (SortedBy::Theirs, None),
@@ -231,8 +231,8 @@ impl Embedding {
         state.delivering(|| self.0.core.changed(told, &method, &params, now))
     }
 
-    /// A client that is served under a revision. `lasts`: notifications can reach it after an answer; then the driver is told
-    /// to deliver on `session`.
+    /// A client that is served under a revision. `lasts`: notifications can reach it after an answer; then the driver
+    /// delivers on `session`.
     #[napi(catch_unwind)]
     pub fn connect(&self, version: String, lasts: bool, session: Option<f64>) -> EmbeddedSession {
         let embedded = self.0.clone();

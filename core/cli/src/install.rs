@@ -5,10 +5,10 @@
 
 use crate::Outcome;
 use crate::args::Install;
+use crate::atomic_file::replace;
 use crate::error::Failed;
 use crate::files::{self, Editor};
 use crate::output::{self, plain};
-use crate::replaced::replace;
 use crate::select::{self, Selected};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};

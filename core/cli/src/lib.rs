@@ -14,6 +14,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod args;
+mod atomic_file;
 mod complete;
 mod completions;
 mod connect;
@@ -24,7 +25,6 @@ mod lint;
 mod ls;
 mod output;
 mod read;
-mod replaced;
 mod select;
 mod serve;
 mod token;

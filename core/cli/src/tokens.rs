@@ -6,7 +6,7 @@
 //!
 //! Law: a token is shown once, when it is made, and stored nowhere. Lines that this module did not write stay as they are.
 
-use crate::replaced::replace;
+use crate::atomic_file::replace;
 use jiff::{SignedDuration, Timestamp, Unit};
 use mcp_resources_engine::principal::ANONYMOUS;
 use mcp_resources_engine::resource::is_scope;

@@ -48,7 +48,7 @@ pub(super) fn open(
     let auth = document.auth.as_ref().map(|auth| auth.open(folder)).transpose().map_err(wrong)?;
     let certificate = document.tls.as_ref().map(|tls| tls.open(folder)).transpose().map_err(wrong)?;
     let Some(address) = &args.http else {
-        if document.auth.is_some() || document.tls.is_some() {
+        if !args.check && (document.auth.is_some() || document.tls.is_some()) {
             output::say(
                 "warning",
                 "auth and tls are for HTTP; over stdio the client is the user who started the server",

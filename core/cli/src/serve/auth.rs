@@ -56,7 +56,7 @@ pub(super) struct TlsSection {
     key: PathBuf,
 }
 
-/// The members of an object, of which each is taken by its name.
+/// An object of the file, with the path of its key for messages.
 struct Section<'v> {
     path: &'static str,
     members: &'v Map<String, Value>,
@@ -308,7 +308,7 @@ fn verifier(entries: &[TokenEntry]) -> Arc<StaticTokens> {
     Arc::new(StaticTokens::from_digests(entries.iter().map(verified)))
 }
 
-/// The names of which an entry is gone or different. Their new tokens alone are no reason to end a subscription.
+/// The names that lost a token, or whose token has other scopes or another expiry. A new token alone ends no subscription.
 fn changed_names(before: &[TokenEntry], now: &[TokenEntry]) -> Vec<String> {
     let now: BTreeMap<[u8; 32], &TokenEntry> = now.iter().map(|entry| (entry.sha256, entry)).collect();
     let is_changed = |entry: &&TokenEntry| now.get(&entry.sha256) != Some(entry);

@@ -48,7 +48,7 @@ pub struct LineRequest {
     pub params: String,
     /// The revision of a modern request, which is complete in itself. `None` for a request of a session.
     pub version: Option<String>,
-    /// Whether it opens a listen, of which the other server must tell its changes too.
+    /// Whether it opens a listen, which is then opened at the other server too.
     pub is_listen: bool,
     /// Whether the other server's answer begins a session.
     pub is_handshake: bool,

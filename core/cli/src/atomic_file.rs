@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole, so that nobody reads half of one.
+//! Replaces files atomically: a reader sees the old or the new contents, never a part.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
