@@ -109,7 +109,7 @@ export interface Limits {
   readonly stateTtl?: number;
   /** The most unanswered `ctx.ask` of one connection; a further one fails. Default 64. */
   readonly asks?: number;
-  /** The time for open requests to finish after the server is told to stop, in milliseconds. Default 1,000. */
+  /** The time for open requests to finish after a shutdown begins, in milliseconds. Default 1,000. */
   readonly grace?: number;
   /**
    * The request line and headers of an HTTP request together, in bytes. One header repeats the URI. Default 256 KiB.

@@ -156,7 +156,7 @@ limits! {
     pub state_ttl: Millis = 600_000,
     /// The most unanswered `ctx.ask` of one connection; a further one fails.
     pub asks: usize = 64,
-    /// The time for open requests to finish after the server is told to stop, in milliseconds.
+    /// The time for open requests to finish after a shutdown begins, in milliseconds.
     pub grace: Millis = 1_000,
     /// The request line and headers of an HTTP request together, in bytes. One header repeats the URI.
     pub head: usize = 256 << 10,

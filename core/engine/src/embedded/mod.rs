@@ -240,12 +240,12 @@ impl EmbeddedServer {
     }
 
     /// Recognises a change that the other server tells its clients, and announces it to all that subscribe here. Returns
-    /// whether the notification must not be sent: those clients are told by this engine. `told` has the lists of
+    /// whether the notification must not be sent: this engine tells those clients. `told` has the lists of
     /// [`EmbeddedConnection::told`] for a legacy session; `None` for a modern client.
     pub fn changed(&self, told: Option<ListKinds>, method: &str, params: &str, now: Now) -> bool {
         if ServerNotification::parse(method) == Some(ServerNotification::Updated) {
             if let Some(uri) = Params::parse(params, self.engine.limits()).text("uri") {
-                // Nobody can watch a URI that is refused.
+                // No client can watch a URI that is refused.
                 let _ = self.engine.updated(&uri, now);
             }
             return true;

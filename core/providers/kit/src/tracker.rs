@@ -64,7 +64,7 @@ pub trait TrackedSource: Send + Sync + Sized + 'static {
     fn begin(&self, tracker: &Arc<Tracker<Self>>, feed: &Feed) -> Self::Worker;
 
     /// Brings the snapshot up to date and publishes it. Returns how long to wait until the next refresh, if nothing wakes the
-    /// thread before; `None` if the refresh was left off because nobody wants it.
+    /// thread before; `None` if the refresh stopped early because no client wants it any more.
     fn refresh(&self, worker: &mut Self::Worker, work: &TrackerWork<'_, Self>) -> Option<Duration>;
 
     /// The digest of what a reader of a canonical URI gets, or of the lists for [`LISTS`]. `None` if it is not known now.

@@ -167,7 +167,7 @@ impl HttpBuilder {
         })
     }
 
-    /// Listens on a Unix socket at `path`. A socket that nobody listens on any more is replaced; the new one is removed when
+    /// Listens on a Unix socket at `path`. A socket without a listening process is replaced; the new one is removed when
     /// the server has stopped.
     ///
     /// # Errors

@@ -315,7 +315,7 @@ impl Between {
             }
             ServerLine::Asked { question, answer } => {
                 let waits = self.state.lock().questions.remove(&question);
-                // Nobody waits for it if the client has cancelled its request.
+                // The request is gone if the client has cancelled it.
                 drop(waits.map(|waits| waits.send(answer)));
             }
             ServerLine::Answer { key, answer } => {

@@ -311,7 +311,7 @@ mod tests {
         });
         let (sender, results) = sync_channel(64);
         let file = name("app.yaml");
-        // It reads until nobody takes a result any more.
+        // It reads until the receiver of the results is dropped.
         std::thread::spawn(move || while sender.send(read(&file).is_ok()).is_ok() {});
         // On a busy machine one of the two threads may not run for a while, so the reads go on until both have been met.
         let mut files = 0;
