@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -188,10 +188,13 @@ impl<S: Read + Write> Client<S> {
 
     /// The next event of a stream, comments left out; `None` at its end.
     pub(super) fn event(&mut self) -> Option<Event> {
+        let start = Instant::now();
         let mut event = Event::default();
         let mut is_event = false;
         loop {
             let line = self.line()?;
+            // Each comment keeps the socket from running out of time.
+            assert!(start.elapsed() < PATIENCE, "no event, only comments");
             match line.split_once(": ").unwrap_or((line.trim_end_matches(':'), "")) {
                 ("id", id) => event.id = Some(id.into()),
                 ("data", data) => {
