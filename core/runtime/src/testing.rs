@@ -30,19 +30,28 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// The size of one read in bytes.
 const CHUNK: usize = 64 * 1024;
+/// Longest wait for a message.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest read, after which the reader lets a waiting client look at its time.
+const LONGEST_READ: Duration = Duration::from_secs(5);
 
 /// A client of one server. Messages that arrive while it waits for another one are kept, in order, until they are
-/// requested.
+/// requested. It waits at most 60 s for a message, so that a test whose message never comes fails.
 #[derive(Debug)]
 pub struct Client {
     socket: UnixStream,
     client: TestClient,
-    /// The server's output.
+    /// The server's output. An empty chunk: nothing came for [`LONGEST_READ`].
     chunks: UnboundedReceiver<Vec<u8>>,
+    /// Whether it waits for a message, so that the reader may send an empty chunk.
+    is_waiting: Arc<AtomicBool>,
     /// Messages that arrived while waiting for another one.
     waiting: VecDeque<ServerMessage>,
 }
@@ -127,6 +136,9 @@ impl Client {
         let socket = server.connect_blocking()?;
         let (sender, chunks) = unbounded_channel();
         let mut reader = socket.try_clone()?;
+        reader.set_read_timeout(Some(LONGEST_READ))?;
+        let is_waiting = Arc::<AtomicBool>::default();
+        let waits = is_waiting.clone();
         std::thread::spawn(move || {
             let mut chunk = vec![0; CHUNK];
             loop {
@@ -138,11 +150,22 @@ impl Client {
                             return;
                         }
                     }
+                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                        if waits.load(Ordering::Relaxed) && sender.send(Vec::new()).is_err() {
+                            return;
+                        }
+                    }
                     _ => return,
                 }
             }
         });
-        Ok(Self { socket, client: TestClient::new(revision, "{}"), chunks, waiting: VecDeque::new() })
+        Ok(Self {
+            socket,
+            client: TestClient::new(revision, "{}"),
+            chunks,
+            is_waiting,
+            waiting: VecDeque::new(),
+        })
     }
 
     /// Sets the capabilities to declare on each request of 2026-07-28: a JSON object. Default: none.
@@ -158,7 +181,7 @@ impl Client {
     /// Lists all resources, from all pages.
     ///
     /// # Errors
-    /// The server's error, or that it has disconnected.
+    /// The server's error, or that it has disconnected, or has not answered for 60 s.
     pub async fn list_resources(&mut self) -> Result<Vec<Value>, ServerError> {
         self.pages("list", "resources").await
     }
@@ -174,7 +197,7 @@ impl Client {
     /// Reads a resource; returns the whole result.
     ///
     /// # Errors
-    /// The server's error, or that it has disconnected.
+    /// The server's error, or that it has disconnected, or has not answered for 60 s.
     pub async fn read(&mut self, uri: &str) -> Result<Value, ServerError> {
         self.request("read", json!({ "uri": uri })).await
     }
@@ -195,7 +218,7 @@ impl Client {
     /// other variables; revisions before 2025-06-18 do not support them.
     ///
     /// # Errors
-    /// The server's error, or that it has disconnected.
+    /// The server's error, or that it has disconnected, or has not answered for 60 s.
     pub async fn complete(
         &mut self,
         template: &str,
@@ -216,7 +239,7 @@ impl Client {
     /// Subscribes to a resource (legacy revisions): see [`Client::notification`].
     ///
     /// # Errors
-    /// The server's error, or that it has disconnected.
+    /// The server's error, or that it has disconnected, or has not answered for 60 s.
     pub async fn subscribe(&mut self, uri: &str) -> Result<(), ServerError> {
         self.request("subscribe", json!({ "uri": uri })).await.map(drop)
     }
@@ -232,18 +255,19 @@ impl Client {
     /// Listens to changes of these resources, and of the list (2026-07-28): see [`Client::next`].
     ///
     /// # Errors
-    /// The server's error, or that it has disconnected.
+    /// The server's error, or that it has disconnected, or has not answered for 60 s.
     pub async fn listen(&mut self, uris: &[&str], list_changed: bool) -> Result<Listen, ServerError> {
         let wanted = json!({ "resourceSubscriptions": uris, "resourcesListChanged": list_changed });
         let id = self.send("listen", json!({ "notifications": wanted }))?;
-        let first = self.next_message(|message| message.id == Some(id)).await.ok_or_else(gone)?;
+        let first = self.next_message(|message| message.id == Some(id)).await.ok_or_else(unanswered)?;
         match first.kind {
             MessageKind::Acknowledged => Ok(Listen { id, honoured: body(&first)["notifications"].take() }),
             _ => outcome(&first).and_then(|result| Err(unexpected("not acknowledged", result))),
         }
     }
 
-    /// The next notification of a listen; `None` if the listen has ended, or the server has disconnected.
+    /// The next notification of a listen; `None` if the listen has ended, the server has disconnected, or nothing came for
+    /// 60 s.
     pub async fn next(&mut self, listen: &Listen) -> Option<Notification> {
         let message = self.next_message(|message| message.id == Some(listen.id)).await?;
         let is_over =
@@ -283,7 +307,7 @@ impl Client {
     /// name of one of the protocol, such as `read`.
     ///
     /// # Errors
-    /// The server's error, or that it has disconnected.
+    /// The server's error, or that it has disconnected, or has not answered for 60 s.
     pub async fn request(&mut self, method: &str, params: Value) -> Result<Value, ServerError> {
         let id = self.send(method, params)?;
         self.answer(id).await
@@ -304,10 +328,10 @@ impl Client {
     /// Waits for the answer to the request `id`, in whatever order the answers come.
     ///
     /// # Errors
-    /// The server's error, or that it has disconnected.
+    /// The server's error, or that it has disconnected, or has not answered for 60 s.
     pub async fn answer(&mut self, id: u64) -> Result<Value, ServerError> {
         let answers = |message: &ServerMessage| is_answer(message) && message.id == Some(id);
-        let answered = self.next_message(answers).await.ok_or_else(gone)?;
+        let answered = self.next_message(answers).await.ok_or_else(unanswered)?;
         outcome(&answered)
     }
 
@@ -321,19 +345,26 @@ impl Client {
         self.write()
     }
 
-    /// The next notification, complete; `None` if the server has disconnected.
+    /// The next notification, complete; `None` if the server has disconnected, or none came for 60 s.
     pub async fn notification(&mut self) -> Option<Value> {
         let message = self.next_message(|message| !is_answer(message)).await?;
         Some(json!({ "jsonrpc": "2.0", "method": message.method, "params": body(&message) }))
     }
 
-    /// The first message that `wanted` accepts. Other messages are kept.
+    /// The first message that `wanted` accepts. Other messages are kept. `None` after [`PATIENCE`].
     async fn next_message(&mut self, wanted: impl Fn(&ServerMessage) -> bool) -> Option<ServerMessage> {
+        let begun = Instant::now();
         loop {
             if let Some(at) = self.waiting.iter().position(&wanted) {
                 return self.waiting.remove(at);
             }
-            let chunk = self.chunks.recv().await?;
+            if begun.elapsed() >= PATIENCE {
+                return None;
+            }
+            self.is_waiting.store(true, Ordering::Relaxed);
+            let chunk = self.chunks.recv().await;
+            self.is_waiting.store(false, Ordering::Relaxed);
+            let chunk = chunk?;
             self.client.received(&chunk);
             self.waiting.extend(self.client.take_messages());
             // If it fails, the server has disconnected, and the next chunk says so.
@@ -387,6 +418,10 @@ fn unexpected(what: &str, data: Value) -> ServerError {
 
 fn gone() -> ServerError {
     unexpected("the server has gone", Value::Null)
+}
+
+fn unanswered() -> ServerError {
+    unexpected("the server has gone, or does not answer", Value::Null)
 }
 
 #[cfg(test)]

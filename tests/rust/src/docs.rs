@@ -27,10 +27,13 @@ impl Folder {
         folder
     }
 
+    /// Puts a file in its place at once: written where it is, it would be empty for a moment, which is a change of its own.
     fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.0.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        let new = self.0.with_extension("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, path).unwrap();
     }
 
     fn options(&self) -> DocsOptions {
