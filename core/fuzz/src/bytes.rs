@@ -32,7 +32,7 @@ fn take(lines: &mut Lines, seen: &mut Vec<Option<Vec<u8>>>) {
     while let Some(line) = lines.next() {
         seen.push(match line {
             Line::Message(bytes) => Some(bytes.to_vec()),
-            Line::TooLong => None,
+            Line::TooLong(_) => None,
         });
     }
 }

@@ -41,10 +41,10 @@ pub struct DriveState {
     pub files: BTreeMap<String, DriveFile>,
     /// The changes in order, each with its shared drive. A page token is an index into them.
     changes: Vec<(String, Option<String>)>,
-    /// The access token that is valid.
-    pub token: String,
-    /// How many access tokens there were.
+    /// How many access tokens there were. A new one leaves those before it valid.
     pub tokens: usize,
+    /// How many of them, the first ones, are no longer valid.
+    pub expired: usize,
     /// Whether the refresh token is refused.
     pub is_revoked: bool,
     /// The next answers have these statuses, from the last on.
@@ -133,11 +133,11 @@ impl LoopbackDrive {
         }
         let mut state = self.state();
         if command["expire"] == true {
-            state.token = "expired".into();
+            state.expired = state.tokens;
         }
         if command["revoke"] == true {
             state.is_revoked = true;
-            state.token = "revoked".into();
+            state.expired = state.tokens;
         }
         if let Some(statuses) = command["statuses"].as_array() {
             state.statuses = statuses.iter().filter_map(|one| u16::try_from(one.as_u64()?).ok()).collect();
@@ -228,10 +228,11 @@ fn respond(state: &mut DriveState, target: &str, token: &str) -> (u16, String) {
             return (400, error.to_string());
         }
         state.tokens += 1;
-        state.token = format!("token-{}", state.tokens);
-        return (200, json!({"access_token": state.token, "expires_in": 3_599}).to_string());
+        let token = format!("token-{}", state.tokens);
+        return (200, json!({"access_token": token, "expires_in": 3_599}).to_string());
     }
-    if token != state.token {
+    let number = token.strip_prefix("token-").and_then(|number| number.parse::<usize>().ok());
+    if number.is_none_or(|number| number <= state.expired || number > state.tokens) {
         return (401, json!({"error": {"code": 401}}).to_string());
     }
     if let Some(status) = state.statuses.pop() {

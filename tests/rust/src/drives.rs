@@ -98,7 +98,7 @@ async fn tokens_and_rates_are_no_errors() {
     let (_server, mut client, log) = serve(options(&drive, &folder));
     drive.state().statuses = vec![503, 429];
     assert_eq!(listed(&mut client).await.len(), 2);
-    drive.state().token = "expired".into();
+    drive.command(&json!({"expire": true}));
     assert!(client.read_text("gdrive:///doc1").await.unwrap().contains("Kawagoe"));
     drive.state().statuses = vec![429];
     assert!(client.read_text("gdrive:///txt2").await.unwrap().contains("Espresso"));
@@ -289,11 +289,7 @@ async fn a_revoked_grant_is_said() {
     let (drive, folder) = drive();
     let (_server, mut client, log) = serve(options(&drive, &folder));
     assert_eq!(listed(&mut client).await.len(), 2);
-    {
-        let mut state = drive.state();
-        state.is_revoked = true;
-        state.token = "none".into();
-    }
+    drive.command(&json!({"revoke": true}));
     let error = client.read("gdrive:///doc1").await.unwrap_err();
     assert_eq!(error.data["kind"], "read_error", "{error:?}");
     assert_eq!(found(&mut client, "rag:///kb/search/kawagoe").await, ["rag:///kb/doc/doc1"]);

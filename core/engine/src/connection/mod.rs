@@ -59,7 +59,7 @@ pub(crate) use response::SERVER_INFO;
 use crate::engine::{Engine, OpenConnection, ReadFlight};
 use crate::guard::Verdict;
 use crate::hub::{ConnectionId, Delivered, HubDelivery, ListenEnding};
-use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId, end};
+use crate::jsonrpc::{DecodeLimits, Envelope, OversizedLine, OwnedId, end};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::version::{INVALID_REQUEST, Revision};
@@ -97,6 +97,9 @@ pub enum ConnectionKind {
     /// A client of another server, which passes its messages on: see [`embedded`](crate::embedded).
     Embedded,
 }
+
+/// The message of the error for a request larger than [`Limits::message`](crate::limits::Limits::message).
+pub(crate) const TOO_LARGE: &str = "Message too large";
 
 /// One message with its sender.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +144,8 @@ pub struct Connection {
     closing: bool,
     /// Whether it serves the requests inside a call of a tool, which are not recorded and do not wait for other reads.
     is_inner: bool,
+    /// Whether the author was told of a message that was too large.
+    told_too_large: bool,
 }
 
 impl Connection {
@@ -166,6 +171,7 @@ impl Connection {
             principal: None,
             closing: false,
             is_inner: false,
+            told_too_large: false,
         }
     }
 
@@ -209,10 +215,15 @@ impl Connection {
         self.batches.take_completed()
     }
 
-    /// Answers a line or body that was larger than [`Limits::message`](crate::limits::Limits::message), which the runtime
-    /// has discarded, with an error.
-    pub fn too_long(&mut self, out: &mut Vec<u8>) -> RequestOutcome<'static> {
-        self.unreadable(None, INVALID_REQUEST, "Message too large", out)
+    /// Answers a line that was larger than [`Limits::message`](crate::limits::Limits::message), which the runtime has
+    /// discarded, with an error: of its request, if its id was found. The first one is told to the author.
+    pub fn too_long(&mut self, line: OversizedLine<'_>, out: &mut Vec<u8>) -> RequestOutcome<'static> {
+        let outcome = self.unreadable(line.id(), INVALID_REQUEST, TOO_LARGE, out);
+        let max = self.engine.limits().message;
+        let misuse = (!std::mem::replace(&mut self.told_too_large, true)).then(|| {
+            format!("a message was refused: it is larger than the limit \"message\" of {max} bytes, which you can raise")
+        });
+        RequestOutcome { misuse, ..outcome }
     }
 
     /// Answers an event inside the runtime's loop.

@@ -6,12 +6,14 @@
 
 use super::connection::{EmbeddedNotice, TheirAnswer};
 use super::{EmbeddedServer, Sorted};
+use crate::connection::TOO_LARGE;
 use crate::jsonrpc::{
-    DecodeLimits, Decoded, Envelope, Id, Json, Message, ObjectWriter, OwnedId, RawParams, decode, end, object,
+    DecodeLimits, Decoded, Envelope, Id, Json, Message, ObjectWriter, OversizedLine, OwnedId, RawParams,
+    decode, end, object,
 };
 use crate::meta;
 use crate::principal::Principal;
-use crate::version::{CANCELLED, ProtocolMethod, Revision};
+use crate::version::{CANCELLED, INVALID_REQUEST, ProtocolMethod, Revision};
 use std::borrow::Cow;
 
 /// The beginning of the ids of questions to the other server.
@@ -274,6 +276,13 @@ pub fn write_error(id: &str, code: i64, message: &str, data: Option<&str>, out: 
         });
     });
     end(out);
+}
+
+/// Appends the line that refuses a message larger than either server takes; nothing if it has no id.
+pub fn write_too_large(line: OversizedLine<'_>, out: &mut Vec<u8>) {
+    if let Some(id) = line.id() {
+        write_error(id.raw(), INVALID_REQUEST.into(), TOO_LARGE, None, out);
+    }
 }
 
 /// Appends the line with a notification.

@@ -28,7 +28,7 @@ pub use connection::{
 
 pub use lines::{
     ClientLine, LineRequest, OwnedAnswer, ServerLine, write_error, write_notice, write_question,
-    write_question_cancelled, write_result,
+    write_question_cancelled, write_result, write_too_large,
 };
 
 use crate::catalog::{CatalogRoute, Edit, HandlerId, ListKind};

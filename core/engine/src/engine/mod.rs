@@ -18,6 +18,7 @@ mod visibility;
 pub use crate::catalog::Extension;
 pub use cache::CacheCounts;
 pub use interest::{Interest, Observer, ResourceInterest};
+pub use links::LinkError;
 pub(crate) use lists::ListedItems;
 pub(crate) use metrics::{Lapse, OpenConnection};
 pub use options::{EngineOptions, ServerInfo, Setup};

@@ -289,7 +289,7 @@ impl Admission {
         let refuse = |status, message| Err(Response::error(status, INVALID_REQUEST, message));
         if matches!(verb, Verb::Post | Verb::Send) {
             if declared_length(lines).is_some_and(|length| length > self.max_body as u64) {
-                return Err(too_large());
+                return Err(Refused::message(self.max_body));
             }
             if lines.is_encoded() {
                 let message = "Content-Encoding is not supported: send the message as it is";
@@ -391,7 +391,7 @@ impl Identified {
 
     /// The response to a body larger than [`Identified::body_limit`] (413).
     pub fn too_large(&self) -> Response {
-        too_large().shared_with(self.call.origin.as_deref())
+        Refused::message(self.gate.max_body).shared_with(self.call.origin.as_deref())
     }
 
     /// Whether its principal was revoked after the token was verified; if so, streams that it opens end at once
@@ -483,10 +483,6 @@ fn check_framing(lines: &HeaderLines) -> Result<(), Response> {
         ),
     };
     Err(Response::error(status, INVALID_REQUEST, message).with("connection", "close"))
-}
-
-pub(super) fn too_large() -> Response {
-    Response::error(413, INVALID_REQUEST, "Message too large")
 }
 
 /// The declared length. `None` if none is declared; `u64::MAX` if the declaration is invalid, so that it is refused.

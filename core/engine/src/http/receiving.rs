@@ -2,6 +2,7 @@
 
 use super::admission::Identified;
 use super::head::Response;
+use super::refused::Refused;
 use crate::now::Millis;
 use crate::version::{INTERNAL_ERROR, INVALID_REQUEST};
 use std::sync::Arc;
@@ -65,7 +66,7 @@ impl Receiving {
     /// exceed [`Limits::bodies_total`](crate::limits::Limits::bodies_total).
     pub fn take(&mut self, bytes: usize) -> Result<(), Response> {
         if self.held.saturating_add(bytes) > self.limit {
-            return Err(super::admission::too_large().shared_with(self.origin.as_deref()));
+            return Err(Refused::message(self.limit).shared_with(self.origin.as_deref()));
         }
         self.held += bytes;
         let before = self.total.held.fetch_add(bytes, Ordering::AcqRel);

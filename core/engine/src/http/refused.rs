@@ -4,6 +4,7 @@
 //! table is limited in size, and the same refusal is logged at most once a minute.
 
 use super::head::{RequestHead, Response};
+use crate::connection::TOO_LARGE;
 use crate::now::{Millis, Now};
 use crate::version::INVALID_REQUEST;
 use std::sync::{Mutex, PoisonError};
@@ -24,6 +25,8 @@ pub(super) enum Refused {
     Path(String, String),
     /// Connections above `Limits::connections_per_client`.
     Connections(usize),
+    /// A body above `Limits::message`, in bytes.
+    Message(usize),
 }
 
 /// The refusals that were logged, with their times.
@@ -54,6 +57,11 @@ impl Refused {
         Self::Path(value, served).response(404, &message)
     }
 
+    /// A body of more than `max` bytes.
+    pub(super) fn message(max: usize) -> Response {
+        Self::Message(max).response(413, TOO_LARGE)
+    }
+
     fn response(self, status: u16, message: &str) -> Response {
         let mut response = Response::error(status, INVALID_REQUEST, message);
         // Clients request these documents from every server, whether it has them or not.
@@ -75,6 +83,11 @@ impl Refused {
                 "closed a connection at once: its client has {max} others; behind a proxy, raise the limit \
                  \"connections_per_client\""
             ),
+            Self::Message(max) => {
+                format!(
+                    "a message was refused: it is larger than the limit \"message\" of {max} bytes, which you can raise"
+                )
+            }
             Self::Path(value, served) => format!(
                 "nothing is served at the path {value}, which a client asked for: the endpoint is at {served:?}, which \
                  the option \"path\" changes"

@@ -1,18 +1,21 @@
 //! Splits a byte stream into lines. The lines do not depend on how the stream is cut into chunks. An oversized
 //! line uses no more memory than any other, and every byte is examined once.
 
+use super::oversized::OversizedLine;
 use std::collections::VecDeque;
 
 /// Capacity kept while the buffer is empty: enough for ordinary requests, not for the last large one.
 const KEPT: usize = 64 * 1024;
+/// The number of bytes kept of each end of an oversized line: longer than any usual id with the members beside it.
+const END: usize = 256;
 
 /// One line of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'l> {
     /// A line that is not blank, without `\n` or `\r\n`.
     Message(&'l [u8]),
-    /// Stands for a line longer than the limit, whose bytes were dropped.
-    TooLong,
+    /// Stands for a line longer than the limit, of which only both ends were kept.
+    TooLong(OversizedLine<'l>),
 }
 
 /// Splits a stream into lines and drops blank ones.
@@ -39,20 +42,37 @@ pub struct Lines {
     partial: usize,
     /// The complete lines that are not consumed yet, in order.
     ready: VecDeque<ReadyLine>,
-    /// Whether the unfinished line is too long and was reported: its rest is skipped.
+    /// Whether the unfinished line is too long: `buffer` has its first bytes, `tail` its last.
     skipping: bool,
+    /// The last bytes of an oversized line: as many as it keeps, and those of the latest chunk.
+    tail: Vec<u8>,
 }
 
+/// A complete line in the buffer.
 #[derive(Clone, Copy, Debug)]
 enum ReadyLine {
-    Message { len: usize },
-    TooLong,
+    Message {
+        len: usize,
+    },
+    /// Its beginning, then its end.
+    TooLong {
+        head: usize,
+        tail: usize,
+    },
 }
 
 impl Lines {
     /// `max_line` is the maximum length of a line in bytes, without its end.
     pub fn new(max_line: usize) -> Self {
-        Self { max_line, buffer: Vec::new(), taken: 0, partial: 0, ready: VecDeque::new(), skipping: false }
+        Self {
+            max_line,
+            buffer: Vec::new(),
+            taken: 0,
+            partial: 0,
+            ready: VecDeque::new(),
+            skipping: false,
+            tail: Vec::new(),
+        }
     }
 
     /// Adds the next bytes of the stream. If [`Lines::next`] is called until it returns `None` before each push, at
@@ -74,10 +94,18 @@ impl Lines {
         reason = "the line borrows from the buffer, as an Iterator's item cannot"
     )]
     pub fn next(&mut self) -> Option<Line<'_>> {
-        let ReadyLine::Message { len } = self.ready.pop_front()? else { return Some(Line::TooLong) };
         let start = self.taken;
-        self.taken += len;
-        self.buffer.get(start..self.taken).map(Line::Message)
+        match self.ready.pop_front()? {
+            ReadyLine::Message { len } => {
+                self.taken += len;
+                self.buffer.get(start..self.taken).map(Line::Message)
+            }
+            ReadyLine::TooLong { head, tail } => {
+                self.taken += head + tail;
+                let (head, tail) = self.buffer.get(start..self.taken)?.split_at(head);
+                Some(Line::TooLong(OversizedLine::new(head, tail)))
+            }
+        }
     }
 
     /// Ends the stream: the bytes after the last `\n` become a line, for [`Lines::next`].
@@ -85,24 +113,40 @@ impl Lines {
         self.finish_line();
     }
 
-    /// Appends to the unfinished line, unless it becomes too long.
+    /// Appends to the unfinished line; of one that is too long only the ends are kept.
     fn extend(&mut self, bytes: &[u8]) {
         if self.skipping {
+            self.keep_tail(bytes);
             return;
         }
         // One more byte may be the `\r` of the line end.
         let room = self.max_line.saturating_add(1).saturating_sub(self.buffer.len() - self.partial);
-        let fits = bytes.len() <= room;
-        self.buffer.extend_from_slice(if fits { bytes } else { &bytes[..room] });
+        let (kept, rest) = bytes.split_at(room.min(bytes.len()));
+        self.buffer.extend_from_slice(kept);
         let len = self.buffer.len() - self.partial;
-        if !fits || (len > self.max_line && self.buffer.last() != Some(&b'\r')) {
-            self.report_too_long();
+        if !rest.is_empty() || (len > self.max_line && self.buffer.last() != Some(&b'\r')) {
             self.skipping = true;
+            let line = self.buffer.get(self.partial..).unwrap_or_default();
+            let tail = line.get(END.min(line.len())..).unwrap_or_default();
+            self.tail.extend_from_slice(last(tail, END));
+            self.buffer.truncate(self.partial + END.min(len));
+            self.keep_tail(rest);
         }
+    }
+
+    fn keep_tail(&mut self, bytes: &[u8]) {
+        let bytes = last(bytes, END);
+        let excess = (self.tail.len() + bytes.len()).saturating_sub(END);
+        self.tail.drain(..excess.min(self.tail.len()));
+        self.tail.extend_from_slice(bytes);
     }
 
     fn finish_line(&mut self) {
         if std::mem::take(&mut self.skipping) {
+            let head = self.buffer.len() - self.partial;
+            self.ready.push_back(ReadyLine::TooLong { head, tail: self.tail.len() });
+            self.buffer.append(&mut self.tail);
+            self.partial = self.buffer.len();
             return;
         }
         if self.buffer.len() > self.partial && self.buffer.last() == Some(&b'\r') {
@@ -115,11 +159,6 @@ impl Lines {
         }
         self.ready.push_back(ReadyLine::Message { len: line.len() });
         self.partial = self.buffer.len();
-    }
-
-    fn report_too_long(&mut self) {
-        self.buffer.truncate(self.partial);
-        self.ready.push_back(ReadyLine::TooLong);
     }
 
     /// Makes room for new bytes. Moves at most as many bytes as were consumed since the last time.
@@ -135,6 +174,11 @@ impl Lines {
             self.buffer.shrink_to(KEPT);
         }
     }
+}
+
+/// At most the last `count` bytes.
+fn last(bytes: &[u8], count: usize) -> &[u8] {
+    bytes.get(bytes.len().saturating_sub(count)..).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -158,7 +202,7 @@ mod tests {
     fn text(line: Line<'_>) -> String {
         match line {
             Line::Message(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
-            Line::TooLong => "!".to_owned(),
+            Line::TooLong(_) => "!".to_owned(),
         }
     }
 
@@ -212,18 +256,14 @@ mod tests {
     fn a_huge_line_costs_no_memory() {
         let mut lines = Lines::new(1 << 20);
         let chunk = vec![b'x'; 1 << 20];
-        let mut reports = 0;
         for _ in 0..200 {
             lines.push(&chunk);
-            while let Some(line) = lines.next() {
-                assert_eq!(line, Line::TooLong);
-                reports += 1;
-            }
+            assert_eq!(lines.next(), None);
         }
         lines.push(b"x\n{}\n");
         let mut seen = Vec::new();
         drain(&mut lines, &mut seen);
-        assert_eq!((reports, seen), (1, vec!["{}".to_owned()]));
+        assert_eq!(seen, ["!", "{}"]);
         assert!(lines.buffer.capacity() <= 3 << 20, "{}", lines.buffer.capacity());
         lines.push(b"");
         assert!(lines.buffer.capacity() <= KEPT, "{}", lines.buffer.capacity());
@@ -240,5 +280,36 @@ mod tests {
         let mut seen = Vec::new();
         drain(&mut lines, &mut seen);
         assert_eq!(seen, ["!", "{}"]);
+    }
+
+    /// The request of an oversized line is known, whichever end has its id, and however the line arrives.
+    #[test]
+    fn an_oversized_line_keeps_its_id() {
+        let text = "x".repeat(5_000);
+        for (line, id) in [
+            (format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"a":"{text}"}}}}"#), Some("7")),
+            (
+                format!(r#"{{"method":"m","params":{{"a":"{text}"}},"jsonrpc":"2.0","id":"a b"}}"#),
+                Some("\"a b\""),
+            ),
+            (format!(r#"{{"method":"m","params":{{"id":5,"a":"{text}"}}}}"#), None),
+            (text.clone(), None),
+        ] {
+            for size in [1, 100, 1_024, 10_000] {
+                let mut lines = Lines::new(1_024);
+                let stream = format!("{{}}\n{line}\r\n{{}}\n");
+                let mut seen = Vec::new();
+                for chunk in stream.as_bytes().chunks(size) {
+                    lines.push(chunk);
+                    while let Some(line) = lines.next() {
+                        seen.push(match line {
+                            Line::TooLong(line) => line.id().map(|id| id.raw().to_owned()),
+                            Line::Message(line) => Some(String::from_utf8(line.to_vec()).unwrap()),
+                        });
+                    }
+                }
+                assert_eq!(seen, [Some("{}".to_owned()), id.map(str::to_owned), Some("{}".to_owned())]);
+            }
+        }
     }
 }

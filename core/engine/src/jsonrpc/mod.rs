@@ -7,6 +7,7 @@ mod id;
 mod json;
 mod lines;
 mod members;
+mod oversized;
 mod scan;
 
 pub use decode::{DecodeLimits, Decoded, Malformed, Message, RawParams, decode};
@@ -15,6 +16,7 @@ pub use id::{Id, OwnedId};
 pub use json::{Elements, Json, JsonKind};
 pub use lines::{Line, Lines};
 pub use members::JsonMembers;
+pub use oversized::OversizedLine;
 
 #[cfg(test)]
 mod tests;

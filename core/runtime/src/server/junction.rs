@@ -19,9 +19,9 @@ use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::embedded::{
     ClientLine, EmbeddedMessage, EmbeddedNotice, EmbeddedRequest, EmbeddedServer, EmbeddedStep, LineRequest,
     OwnedAnswer, ServerLine, write_error, write_notice, write_question, write_question_cancelled,
-    write_result,
+    write_result, write_too_large,
 };
-use mcp_resources_engine::jsonrpc::{Line, Lines};
+use mcp_resources_engine::jsonrpc::{Line, Lines, OversizedLine};
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::resource::RegistrationError;
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 /// The size of one read in bytes.
 const CHUNK: usize = 64 * 1024;
-/// Longest line of the other server, in bytes.
+/// Longest line of the client and of the other server, in bytes.
 const MOST_LINE: usize = 64 * 1024 * 1024;
 /// Most lines that wait for a reader.
 const MOST_LINES: usize = 64;
@@ -222,7 +222,7 @@ impl Junction {
 impl Between {
     /// Reads the client's lines until it closes its end.
     async fn read_client(self: &Arc<Self>, mut input: impl AsyncRead + Unpin) -> io::Result<()> {
-        let mut lines = Lines::new(self.shared.engine.limits().message);
+        let mut lines = Lines::new(MOST_LINE);
         let mut chunk = vec![0; CHUNK];
         loop {
             let count = input.read(&mut chunk).await?;
@@ -232,15 +232,27 @@ impl Between {
             }
             while let Some(line) = lines.next() {
                 match line {
+                    // Larger than what we take: it may be for the other server.
+                    Line::Message(line) if line.len() > self.shared.engine.limits().message => {
+                        self.pass_on(line).await;
+                    }
                     Line::Message(line) => self.take_client_line(line).await,
-                    Line::TooLong => self.warn(
-                        "a message of the client is larger than `message` of the limits, and was dropped",
-                    ),
+                    Line::TooLong(line) => self.refuse(line).await,
                 }
             }
             if count == 0 {
                 return Ok(());
             }
+        }
+    }
+
+    /// Answers a message that neither server takes.
+    async fn refuse(&self, line: OversizedLine<'_>) {
+        self.warn("a message of the client is larger than 64 MiB, and was dropped");
+        let mut out = Vec::new();
+        write_too_large(line, &mut out);
+        if !out.is_empty() {
+            self.send(out).await;
         }
     }
 
@@ -290,7 +302,7 @@ impl Between {
             while let Some(line) = lines.next() {
                 match line {
                     Line::Message(line) => self.take_server_line(line).await,
-                    Line::TooLong => {
+                    Line::TooLong(_) => {
                         self.warn("a message of the other server is larger than 64 MiB, and was dropped")
                     }
                 }

@@ -73,10 +73,10 @@ pub use tools::{Structured, ToolReturn};
 use crate::provider::Provider;
 use crate::transport::{DescriptorWaiter, Stdio};
 use mcp_resources_engine::catalog::MountId;
-use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::engine::{Engine, LinkError};
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::Millis;
-use mcp_resources_engine::resource::RegistrationError;
+use mcp_resources_engine::resource::{RegistrationError, Resource};
 use pipe::PipeHandler;
 use run::{InputReader, TimeThread};
 use shared::ServerState;
@@ -143,6 +143,17 @@ impl ResourceServer {
     /// Announces changes of the lists of custom methods.
     pub fn notify_lists_changed(&self, lists: ListKinds) {
         self.shared.list_changed(lists);
+    }
+
+    /// Makes a link to a resource of this server, for a tool to return as
+    /// [`ContentBlock::link`](mcp_resources_engine::connection::ContentBlock::link): with the details of the registration
+    /// `registered`, a URI or the text of a template, whose variables get `values`.
+    ///
+    /// # Errors
+    /// [`LinkError`] if the link would lead nowhere: the template has no such variable, a required one has no value, a
+    /// value is not of its declared type, or nothing is registered as `registered`.
+    pub fn link(&self, registered: &str, values: &[(&str, &str)]) -> Result<Resource, LinkError> {
+        self.shared.engine.link(registered, values)
     }
 
     /// Revokes the tokens of `subject`: its listens end with their results, and the streams of its sessions

@@ -95,8 +95,8 @@ impl Pipe {
                 now,
                 out,
             ),
-            Line::TooLong => {
-                let RequestOutcome { status, misuse, verdict, .. } = connection.too_long(out);
+            Line::TooLong(line) => {
+                let RequestOutcome { status, misuse, verdict, .. } = connection.too_long(line, out);
                 RequestOutcome { status, events: Events::new(), misuse, verdict, scopes: Vec::new() }
             }
         };

@@ -15,7 +15,7 @@ use mcp_resources_engine::connection::{
 };
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::Delivered;
-use mcp_resources_engine::jsonrpc::{Line, Lines};
+use mcp_resources_engine::jsonrpc::{Line, Lines, OversizedLine};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
 use serde_json::{Value, json};
@@ -221,14 +221,14 @@ impl<'c> Host<'c> {
             let mut taken = Vec::new();
             while let Some(line) = wire.lines.next() {
                 taken.push(match line {
-                    Line::Message(message) => Some(message.to_vec()),
-                    Line::TooLong => None,
+                    Line::Message(message) => Ok(message.to_vec()),
+                    Line::TooLong(line) => Err(line.id().map_or_else(String::new, |id| id.raw().to_owned())),
                 });
             }
             for line in taken {
                 match line {
-                    Some(message) => self.message(on, &message, step),
-                    None => self.too_long(on),
+                    Ok(message) => self.message(on, &message, step),
+                    Err(id) => self.too_long(on, &id),
                 }
             }
         }
@@ -248,9 +248,11 @@ impl<'c> Host<'c> {
         self.happen(on, events);
     }
 
-    fn too_long(&mut self, on: &str) {
+    fn too_long(&mut self, on: &str, id: &str) {
         let mut out = std::mem::take(&mut self.step.out);
-        let events = self.wire(on).connection.too_long(&mut out).events;
+        let head = format!(r#"{{"id":{id},"#);
+        let line = OversizedLine::new(head.as_bytes(), b"");
+        let events = self.wire(on).connection.too_long(line, &mut out).events;
         self.step.out = out;
         self.happen(on, events);
     }

@@ -1,7 +1,8 @@
 //! Tools and prompts whose schemas come from types.
 
 use super::*;
-use mcp_resources_engine::resource::{Prompt, RegistrationError, Tool, UiPage};
+use mcp_resources_engine::connection::{ContentBlock, ToolResult};
+use mcp_resources_engine::resource::{Parameter, ParameterKind, Prompt, RegistrationError, Tool, UiPage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -161,4 +162,42 @@ fn mistakes_are_named() {
 
 fn served_builder() -> Builder {
     ResourceServer::builder("tools", "1").tool_with("echo", |_| async { "" })
+}
+
+// S-60: a link leads to what is registered, with its details, or is an error of the tool.
+#[tokio::test]
+async fn links_are_checked() {
+    let order = Template::new("shop://orders/{number}")
+        .description("An order.")
+        .mime_type("text/plain")
+        .parameter(Parameter::new("number").kind(ParameterKind::Integer));
+    let server = quiet()
+        .template(order, |_| async { "an order" })
+        .resource(Resource::new("shop://news").title("News"), |_| async { "news" })
+        .tool_with("find", |call: NamedCall| async move {
+            let link = call.context.server().link("shop://orders/{number}", &[("number", "7")]);
+            link.map(|link| ToolResult::new([ContentBlock::link(link)])).map_err(HandlerError::from)
+        })
+        .build()
+        .unwrap();
+    let mut client = Client::modern(&server).unwrap();
+    let found = called(&mut client, "find", json!({})).await;
+    let expected = json!({"type": "resource_link", "uri": "shop://orders/7", "name": "7", "description": "An order.",
+        "mimeType": "text/plain"});
+    assert_eq!(found["content"][0], expected);
+    assert_eq!(server.link("shop://news", &[]).unwrap().details.title.as_deref(), Some("News"));
+    for (registered, values, sentence) in [
+        (
+            "shop://orders/{number}",
+            &[("id", "7")][..],
+            "shop://orders/{number} has no variable id; it has number",
+        ),
+        ("shop://orders/{number}", &[("number", "x")], "the variable number is \"x\", expected an integer"),
+        ("shop://orders/{number}", &[], "does not accept shop://orders/"),
+        ("shop://news", &[("day", "1")], "shop://news has no variables, so it takes no value for day"),
+        ("shop://old", &[], "shop://old is not registered now, so a link to shop://old would lead nowhere"),
+    ] {
+        let error = server.link(registered, values).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
 }

@@ -76,12 +76,7 @@ impl HttpServer {
         };
         let admitted = match self.admit(&parts, now) {
             Ok(admitted) => admitted,
-            Err(response) => {
-                if let Some(advice) = self.endpoint.advice(&response, now) {
-                    self.event_handler.warn(&advice);
-                }
-                return Ok(answer(response));
-            }
+            Err(response) => return Ok(self.refuse(response, now)),
         };
         drop(parts);
         let (who, now) = match admitted.token() {
@@ -90,7 +85,7 @@ impl HttpServer {
         };
         let identified = match admitted.identify(who, now) {
             Ok(identified) => identified,
-            Err(response) => return Ok(answer(response)),
+            Err(response) => return Ok(self.refuse(response, now)),
         };
         match collect(body, &identified).await {
             Ok((body, has_waited)) => {
@@ -102,9 +97,17 @@ impl HttpServer {
                 let now = self.now();
                 self.open(&identified, &[], now).await
             }
-            Err(NoBody::Refused(response)) => Ok(answer(*response)),
+            Err(NoBody::Refused(response)) => Ok(self.refuse(*response, self.now())),
             Err(NoBody::Broken) => Err(Disconnected),
         }
+    }
+
+    /// A refusal, which the log explains if an option can change it.
+    fn refuse(&self, response: Response, now: Now) -> Answer {
+        if let Some(advice) = self.endpoint.advice(&response, now) {
+            self.event_handler.warn(&advice);
+        }
+        answer(response)
     }
 
     /// Handles everything in a turn except writing.
