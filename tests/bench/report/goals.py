@@ -88,6 +88,7 @@ def goals(results: Results) -> Iterator[Goal]:
     yield from _files(results)
     yield from _client(results)
     yield from _tools(results)
+    yield from _attached(results)
     yield from _metrics(results)
 
 
@@ -104,6 +105,14 @@ def _tools(results: Results) -> Iterator[Goal]:
         yield Goal("W19", f"CPU of a list of 1,000 tools, {peer} over {server}", 50, found, below=False)
     more = results.figure("W19-import", "ours-python", "tools_ms")
     yield Goal("W19", "import of the modules for tools, beyond the package", 1, more, unit="ms")
+
+
+def _attached(results: Results) -> Iterator[Goal]:
+    for server in ("python-sdk", "fastmcp", "ts-sdk"):
+        most = 1.6 if server == "ts-sdk" else 1.1
+        for work, name in (("W13-read", "a read"), ("W13-tool", "a tool's call")):
+            found = results.ratio(work, f"{server}, attached", server)
+            yield Goal("W13", f"CPU of {name}, {server} with ours attached over {server} alone", most, found)
 
 
 def _metrics(results: Results) -> Iterator[Goal]:

@@ -130,6 +130,10 @@ KINDS = {
         CPU_CLIENT,
         who="client",
     ),
+    "W13-read": Kind(
+        "read `bench://item/{id}` of an SDK's server, alone and with ours attached, stdio", (CPU, RATE), CPU
+    ),
+    "W13-tool": Kind("call its tool `echo(text)`, which stays with the SDK, stdio", (CPU, RATE), CPU),
     "W18": Kind("read a key of a configuration file, stdio", (P50, CPU, RATE), CPU),
     "W19-1": Kind("call the tool `echo(text)`, one at a time, stdio", (P50, CPU, RATE), CPU),
     "W19-64": Kind("call the tool `echo(text)`, 64 in flight, stdio", (CPU, RATE), CPU),

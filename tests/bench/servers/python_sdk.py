@@ -19,9 +19,17 @@ def static() -> str:
     return TEXT
 
 
-@server.resource("bench://item/{id}", mime_type="text/plain")
 def item(id: str) -> str:
     return f"item {id}"
+
+
+if "ATTACH" in os.environ:
+    from mcp_resources import ResourceServer
+
+    resources = ResourceServer("bench").attach(server)
+    resources.resource("bench://item/{id}", mime_type="text/plain")(item)
+else:
+    server.resource("bench://item/{id}", mime_type="text/plain")(item)
 
 
 @server.resource("bench://aitem/{id}", mime_type="text/plain")

@@ -26,7 +26,8 @@ function make({ era }) {
   const text = (uri, text) => ({ contents: [{ uri: uri.href, mimeType: 'text/plain', text }] });
   server.registerResource('static', 'bench://static', PLAIN, (uri) => text(uri, TEXT));
   const item = new ResourceTemplate('bench://item/{id}', { list: undefined });
-  server.registerResource('item', item, PLAIN, (uri, { id }) => text(uri, `item ${id}`));
+  if (process.env.ATTACH === undefined)
+    server.registerResource('item', item, PLAIN, (uri, { id }) => text(uri, `item ${id}`));
   const aitem = new ResourceTemplate('bench://aitem/{id}', { list: undefined });
   server.registerResource('aitem', aitem, PLAIN, async (uri, { id }) => text(uri, `item ${id}`));
   server.registerResource('text1m', 'bench://text1m', PLAIN, (uri) => text(uri, LARGE_TEXT));
@@ -72,6 +73,11 @@ if (mode === '--http') {
   createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     if (hostAllowed(request, response) && originAllowed(request, response)) answer(request, response);
   }).listen(Number(port), '127.0.0.1');
-} else {
+} else if (process.env.ATTACH === undefined) {
   serveStdio(make);
+} else {
+  const { ResourceServer } = await import('mcp-resources');
+  const resources = new ResourceServer({ name: 'bench', version: '1.0.0' }).attach(make);
+  resources.resource('bench://item/{id}', { mimeType: 'text/plain' }, ({ id }) => `item ${id}`);
+  serveStdio(resources.factory);
 }

@@ -81,10 +81,13 @@ impl Server {
         }
     }
 
-    /// The processor time of all its threads so far, user and system, in nanoseconds.
+    /// The processor time of all its threads and of the processes that it has started, user and system, in nanoseconds.
     pub(crate) fn cpu_ns(&self) -> Result<u64, Box<dyn Error>> {
-        let time = clock_gettime(self.clock)?;
-        Ok(u64::try_from(time.tv_sec())? * 1_000_000_000 + u64::try_from(time.tv_nsec())?)
+        let mut all = nanoseconds(self.clock)?;
+        for child in children(self.child.id()) {
+            all += nanoseconds(clock_getcpuclockid(child)?)?;
+        }
+        Ok(all)
     }
 
     /// The memory that it holds, in bytes.
@@ -124,6 +127,20 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn nanoseconds(clock: ClockId) -> Result<u64, Box<dyn Error>> {
+    let time = clock_gettime(clock)?;
+    Ok(u64::try_from(time.tv_sec())? * 1_000_000_000 + u64::try_from(time.tv_nsec())?)
+}
+
+/// The processes that a process has started and that run now.
+fn children(process: u32) -> Vec<Pid> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let text =
+        |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+    let lists: String = tasks.map(text).collect();
+    lists.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
 }
 
 /// Kills the server when its life is over, unless the returned sender is dropped before.

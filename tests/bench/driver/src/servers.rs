@@ -9,7 +9,7 @@ use crate::repository::REPOSITORY;
 use crate::scale::ScaleWork;
 use crate::settings::FOLDER;
 use crate::tools::ToolWork;
-use crate::workload::{Read, Workload};
+use crate::workload::{AttachedPart, Read, Workload};
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
@@ -41,6 +41,10 @@ pub(crate) enum Handler {
     Provider,
     /// A provider that answers on a worker of its own.
     Worker,
+    /// Of ours, attached to the server of an SDK.
+    Attached,
+    /// The server's own, behind `mcp-resources serve FOLDER -- SERVER`.
+    Beside,
 }
 
 impl fmt::Display for Contestant {
@@ -53,6 +57,8 @@ impl fmt::Display for Contestant {
             Handler::Guarded => write!(f, "{}, guarded", self.name),
             Handler::Provider => write!(f, "{}, provider", self.name),
             Handler::Worker => write!(f, "{}, provider on a worker", self.name),
+            Handler::Attached => write!(f, "{}, attached", self.name),
+            Handler::Beside => write!(f, "{}, behind serve", self.name),
         }
     }
 }
@@ -97,6 +103,14 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     }
     if matches!(workload, Workload::Client(_)) {
         return OURS.iter().chain(&["python-sdk", "ts-sdk"]).map(|name| Contestant::usual(name)).collect();
+    }
+    if let Workload::Attached(part) = workload {
+        let handlers: &[Handler] = match part {
+            AttachedPart::Resource => &[Handler::Usual, Handler::Attached],
+            AttachedPart::Tool => &[Handler::Usual, Handler::Attached, Handler::Beside],
+        };
+        let of = |name| handlers.iter().map(move |handler| Contestant { name, handler: *handler });
+        return ["python-sdk", "fastmcp", "ts-sdk"].into_iter().flat_map(of).collect();
     }
     if workload == Workload::Settings {
         return [COMMAND, "fastmcp"].map(Contestant::usual).into();
@@ -207,6 +221,8 @@ enum Way {
     Scale(ScaleWork),
     /// To serve a configuration file over stdio.
     Settings,
+    /// To serve the fixture's folder over stdio, beside the server whose command follows.
+    Beside,
 }
 
 impl Launcher {
@@ -240,6 +256,14 @@ impl Launcher {
         // A peer lists what it has registered, which is of no use to reads.
         if matches!(workload, Workload::Files(Work::List | Work::Start)) {
             environment.push(("LIST", "1".into()));
+        }
+        if contestant.handler == Handler::Attached {
+            environment.push(("ATTACH", "1".into()));
+        }
+        if contestant.handler == Handler::Beside {
+            let mut serve = self.command(COMMAND, Way::Beside)?;
+            serve.append(&mut command);
+            command = serve;
         }
         if contestant.handler == Handler::Guarded {
             environment.push(("RULES", RULES.to_string()));
@@ -279,6 +303,7 @@ fn ask(serve: &str, name: &str, way: Way) -> Result<Vec<String>, Box<dyn Error>>
             &["--scale", &folder]
         }
         Way::Settings => &["--settings", FOLDER],
+        Way::Beside => &["--beside"],
     };
     let output = Command::new(serve).args([name, "--print"]).args(transport).output()?;
     if !output.status.success() {
@@ -307,6 +332,7 @@ mod tests {
             let ours: &[&str] = match workload {
                 Workload::Provided => &OURS[..1],
                 Workload::Tools(ToolWork::Import) => &["ours-python"],
+                Workload::Attached(_) => &[],
                 Workload::Files(_)
                 | Workload::Database(_)
                 | Workload::Docs

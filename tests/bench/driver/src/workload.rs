@@ -60,12 +60,23 @@ pub(crate) enum Workload {
     Client(u32),
     /// W18: a key of a configuration file.
     Settings,
+    /// W13: an existing server, alone and with ours: what is read, or a tool of its own that is called.
+    Attached(AttachedPart),
     /// W19: tools.
     Tools(ToolWork),
     /// W23: a repository with a long history.
     History(HistoryQuery),
     /// W24 to W26: many pages, directories and subscriptions.
     Scale(ScaleWork),
+}
+
+/// The half of a server that has ours beside its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AttachedPart {
+    /// `bench://item/{id}`, which ours answers.
+    Resource,
+    /// `echo`, which stays with the other server.
+    Tool,
 }
 
 /// What a request reads.
@@ -138,6 +149,7 @@ impl Workload {
             .chain([Self::Docs, Self::Database(Part::Pages), Self::Database(Part::Change)])
             .chain(HistoryQuery::ALL.map(Self::History))
             .chain(ScaleWork::ALL.map(Self::Scale))
+            .chain([AttachedPart::Resource, AttachedPart::Tool].map(Self::Attached))
             .chain(ToolWork::ALL.map(Self::Tools))
             .collect()
     }
@@ -177,6 +189,8 @@ impl Workload {
             Self::Git(query) => query.name().into(),
             Self::Client(in_flight) => format!("W16-{in_flight}"),
             Self::Settings => "W18".into(),
+            Self::Attached(AttachedPart::Resource) => "W13-read".into(),
+            Self::Attached(AttachedPart::Tool) => "W13-tool".into(),
             Self::Tools(work) => work.name(),
             Self::History(query) => query.name().into(),
             Self::Scale(work) => work.name(),
@@ -203,6 +217,7 @@ impl Workload {
             | Self::Provided
             | Self::Open(_)
             | Self::Start
+            | Self::Attached(_)
             | Self::Files(Work::Read) => 64,
             // A server that tries one template after the other takes long for each.
             Self::Template(_) => 8,
@@ -229,6 +244,7 @@ impl Workload {
             Self::Files(Work::Change) | Self::Database(_) => 200,
             Self::Files(Work::List | Work::Start) | Self::Scale(_) => 1,
             Self::Subscribers => 1_000,
+            Self::Attached(_) => 50_000,
             Self::Tools(ToolWork::Stdio(_) | ToolWork::Http(_)) => 50_000,
             Self::Tools(ToolWork::List) => 200,
             Self::Tools(ToolWork::Import) => 15,
@@ -266,6 +282,7 @@ impl Workload {
             Self::List(count) => vec![("STATIC", count.to_string())],
             Self::Template(count) => vec![("TEMPLATES", count.to_string())],
             Self::Tools(work) => vec![("STATIC", "0".into()), ("TOOLS", work.tools().to_string())],
+            Self::Attached(_) => vec![("STATIC", "0".into()), ("TOOLS", "0".into())],
             // A peer that makes a server for each request would register them each time.
             _ if self.is_http() => vec![("STATIC", "0".into())],
             _ => Vec::new(),
@@ -289,7 +306,7 @@ impl Workload {
             Self::Files(_) => Read::Page,
             Self::Git(query) => Read::Git(query),
             Self::Settings => Read::Key,
-            Self::Tools(_) => Read::Echo,
+            Self::Tools(_) | Self::Attached(AttachedPart::Tool) => Read::Echo,
             _ => Read::Item,
         };
         match (read, contestant.handler) {
@@ -301,7 +318,7 @@ impl Workload {
             (_, Handler::Async) => Read::AsyncItem,
             (_, Handler::Provider) => Read::ProviderItem,
             (_, Handler::Worker) => Read::WorkerItem,
-            (_, Handler::Usual | Handler::Guarded) => read,
+            (_, Handler::Usual | Handler::Guarded | Handler::Attached | Handler::Beside) => read,
         }
     }
 }
