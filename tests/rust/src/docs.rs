@@ -36,8 +36,9 @@ impl Folder {
         fs::rename(new, path).unwrap();
     }
 
+    /// A request waits until the index is whole, however busy the machine is.
     fn options(&self) -> DocsOptions {
-        DocsOptions::new().site("book", &self.0)
+        DocsOptions::new().site("book", &self.0).patience(Duration::from_secs(60))
     }
 }
 

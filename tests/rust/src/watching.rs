@@ -86,7 +86,8 @@ async fn a_modern_client_hears() {
         } else {
             folder.write("d/a", uri);
         }
-        let heard = next(&mut client, &listen).await;
+        let heard = tokio::time::timeout(LONG, client.next(&listen)).await;
+        let heard = heard.unwrap_or_else(|_| panic!("a change of {uri} was expected")).unwrap();
         assert_eq!((heard.kind, heard.params["uri"].as_str()), (MessageKind::Updated, Some(uri)));
     }
 }

@@ -112,8 +112,8 @@ impl EmbeddedServer {
             return Err(refused("server", "attached to a server already", again));
         }
         if adopts && engine.catalog().fallback().is_some() {
-            let expected = "adopt=False, because a provider serves every URI that has no resource";
-            return Err(refused("adopt", "True", expected));
+            let expected = "false, because a provider serves every URI that has no resource";
+            return Err(refused("adopt", "true", expected));
         }
         if !engine.embed() {
             return Err(refused("server", "attached to a server already", again));

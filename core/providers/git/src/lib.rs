@@ -388,6 +388,8 @@ impl Git {
             };
             Ok((text(json, JSON, context)?, mark))
         };
+        let watching = repository.settings.watch.then(|| self.tracker());
+        let start = watching.as_ref().map(|tracker| tracker.start_read());
         let (result, mark) = repository.with(context, |handle| {
             answer(handle).inspect_err(|error| {
                 if matches!(error, ReadError::Failed) && !context.is_cancelled() {
@@ -396,10 +398,10 @@ impl Git {
                 }
             })
         })?;
-        if repository.settings.watch
+        if let Some((tracker, start)) = watching.zip(start)
             && let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI)
         {
-            self.tracker().saw(&uri, mark);
+            tracker.saw(&uri, mark, start);
         }
         Ok(result)
     }

@@ -15,6 +15,8 @@
 //!   absent, so nothing that happens there is reported; that it is not served any longer is one change, as if it were removed.
 //! - The first comparison of a URI is with what was last read there, so a change between a read and its subscription is
 //!   reported. Without an earlier read, only a change after the subscription is.
+//! - A read that began before a comparison and ended after it may have what was there before the change: then a comparison
+//!   follows that has its digest.
 //! - Digests of `READS` to twice as many reads are kept. If one was dropped, a URI without a digest counts as changed.
 //! - The lock is a leaf: no source is asked, nothing is logged and no client is notified while it is held. Only
 //!   [`TrackedSource::digest`] of a snapshot that is there already may be computed.
@@ -111,6 +113,10 @@ pub struct TrackerWork<'w, S: TrackedSource> {
     watched: &'w [WatchedName],
 }
 
+/// When a read began: after so many comparisons.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadStart(u64);
+
 /// A watched URI, or [`LISTS`].
 pub struct WatchedName {
     pub uri: Arc<str>,
@@ -136,7 +142,17 @@ struct TrackerState<S: TrackedSource> {
     watched: HashMap<Arc<str>, Known<S::Digest>>,
     /// Whether a request was answered before everything was known.
     is_partly_seen: bool,
+    /// The number of comparisons so far.
+    comparisons: u64,
     reads: TrackedReads<S::Digest>,
+}
+
+/// The result of a comparison.
+#[derive(Debug, Default, PartialEq)]
+struct FoundChanges {
+    updated: Vec<Arc<str>>,
+    /// Whether the lists have changed.
+    lists: bool,
 }
 
 /// The last known digest of a watched URI.
@@ -144,7 +160,11 @@ struct TrackerState<S: TrackedSource> {
 enum Known<D> {
     /// It was not compared yet.
     New(FirstKnown<D>),
-    Digest(D),
+    Compared {
+        digest: D,
+        /// What was read, if it may be outdated.
+        read: Option<D>,
+    },
 }
 
 /// The basis of the first comparison.
@@ -222,6 +242,7 @@ impl<S: TrackedSource> Tracker<S> {
             waiting: 0,
             watched: HashMap::new(),
             is_partly_seen: false,
+            comparisons: 0,
             reads: TrackedReads::default(),
         };
         Arc::new(Self {
@@ -287,10 +308,27 @@ impl<S: TrackedSource> Tracker<S> {
         self.changed.notify_all();
     }
 
-    /// Keeps the digest of the contents read at a canonical URI, or of the entries listed for [`LISTS`].
-    pub fn saw(&self, uri: &str, digest: S::Digest) {
+    /// Keeps the digest of the contents read at a canonical URI, or of the entries listed for [`LISTS`], by a read that began
+    /// at `start`.
+    pub fn saw(&self, uri: &str, digest: S::Digest, start: ReadStart) {
         let key = self.hasher.hash_one(uri);
-        self.state.lock().reads.insert(key, digest);
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        state.reads.insert(key, digest);
+        if let Some(Known::Compared { digest: known, read }) = state.watched.get_mut(uri)
+            && start.0 != state.comparisons
+            && self.source.differs(&state.snapshot, *known, digest)
+        {
+            *read = Some(digest);
+            state.has_news = true;
+            drop(guard);
+            self.changed.notify_all();
+        }
+    }
+
+    /// A read begins: call this before anything is read.
+    pub fn start_read(&self) -> ReadStart {
+        ReadStart(self.state.lock().comparisons)
     }
 
     /// The digest of what was last read at a canonical URI.
@@ -363,7 +401,14 @@ impl<S: TrackedSource> Tracker<S> {
                 continue;
             };
             pause = rest;
-            self.compare(feed, &watched);
+            let FoundChanges { updated, lists } = self.compare(&watched);
+            for uri in updated {
+                // The URI is in canonical form, so it is valid.
+                let _ = feed.updated(&uri);
+            }
+            if lists {
+                feed.list_changed();
+            }
             self.source.tidy(&work);
         }
     }
@@ -392,8 +437,8 @@ impl<S: TrackedSource> Tracker<S> {
         }
     }
 
-    /// Reports what differs from what is known.
-    fn compare(&self, feed: &Feed, watched: &[WatchedName]) {
+    /// Finds what differs from what is known.
+    fn compare(&self, watched: &[WatchedName]) -> FoundChanges {
         let snapshot = self.current();
         let source = &self.source;
         let now: Vec<_> = watched
@@ -406,6 +451,7 @@ impl<S: TrackedSource> Tracker<S> {
         let mut updated = Vec::new();
         let mut state = self.state.lock();
         state.is_ready = true;
+        state.comparisons += 1;
         let mut is_listed_otherwise = std::mem::take(&mut state.is_partly_seen);
         for (name, digest, changed_at) in now {
             let later = state.reads.get(self.hasher.hash_one(&*name.uri));
@@ -413,11 +459,11 @@ impl<S: TrackedSource> Tracker<S> {
             let is_lists = &*name.uri == LISTS;
             let differs = |before: &S::Digest| source.differs(&snapshot, *before, digest);
             let is_changed = match known {
-                Known::Digest(before) => differs(before),
+                Known::Compared { digest, read } => differs(digest) || read.as_ref().is_some_and(differs),
                 Known::New(FirstKnown { read: None, .. }) if is_lists && S::ANNOUNCES_LISTS => true,
                 Known::New(first) => first.is_changed(differs, later, changed_at),
             };
-            *known = Known::Digest(digest);
+            *known = Known::Compared { digest, read: None };
             match is_lists {
                 true => is_listed_otherwise |= is_changed,
                 false if is_changed => updated.push(name.uri.clone()),
@@ -426,13 +472,7 @@ impl<S: TrackedSource> Tracker<S> {
         }
         drop(state);
         self.changed.notify_all();
-        for uri in updated {
-            // The URI is in canonical form, so it is valid.
-            let _ = feed.updated(&uri);
-        }
-        if is_listed_otherwise {
-            feed.list_changed();
-        }
+        FoundChanges { updated, lists: is_listed_otherwise }
     }
 
     /// The thread has ended. With the mount, what is known ends too.
@@ -537,6 +577,7 @@ impl<S: TrackedSource> fmt::Debug for TrackerState<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mcp_resources_runtime::provider::Route;
 
     const SINCE: SystemTime = SystemTime::UNIX_EPOCH;
 
@@ -577,6 +618,59 @@ mod tests {
                 "{read:?} {later}"
             );
         }
+    }
+
+    /// A source of one number, which is the digest of everything.
+    #[derive(Default)]
+    struct OneNumber(Mutex<u8>);
+
+    impl TrackedSource for OneNumber {
+        const THREAD: &'static str = "one-number";
+        type Snapshot = u8;
+        type Digest = u8;
+        type Worker = ();
+
+        fn empty(&self) -> u8 {
+            0
+        }
+
+        fn begin(&self, _tracker: &Arc<Tracker<Self>>, _feed: &Feed) {}
+
+        fn refresh(&self, _worker: &mut (), work: &TrackerWork<'_, Self>) -> Option<Duration> {
+            work.publish(*self.0.lock());
+            Some(Duration::MAX)
+        }
+
+        fn digest(&self, snapshot: &u8, _uri: &str) -> Option<u8> {
+            Some(*snapshot)
+        }
+    }
+
+    // a read that ends after the comparison of a change that it has not seen is followed by a notification, and one
+    // that began later is not. The lists are no exception.
+    #[test]
+    fn an_outdated_read_is_reported() {
+        let tracker = Tracker::new(OneNumber::default());
+        let uri: Arc<str> = "x://a".into();
+        tracker.interest(InterestChange::Uri { uri: &uri, route: Route(0), on: true }, None);
+        tracker.interest(InterestChange::Lists { on: true }, None);
+        let names = |is_new| [uri.clone(), LISTS.into()].map(|uri| WatchedName { uri, is_new });
+        let everything = FoundChanges { updated: vec![uri.clone()], lists: true };
+        let early = tracker.start_read();
+        tracker.publish(1);
+        assert_eq!(tracker.compare(&names(true)), FoundChanges::default());
+        // It has read what was there before.
+        tracker.saw(&uri, 0, early);
+        tracker.saw(LISTS, 0, early);
+        assert!(tracker.state.lock().has_news);
+        assert_eq!(tracker.compare(&names(false)), everything);
+        assert_eq!(tracker.compare(&names(false)), FoundChanges::default());
+        // A read of the same, and one that is newer than the comparison.
+        tracker.saw(&uri, 1, early);
+        tracker.saw(&uri, 2, tracker.start_read());
+        assert_eq!(tracker.compare(&names(false)), FoundChanges::default());
+        tracker.publish(2);
+        assert_eq!(tracker.compare(&names(false)), everything);
     }
 
     // The table of reads has a limit, and says when it has forgotten one.

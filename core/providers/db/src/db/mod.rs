@@ -353,14 +353,16 @@ impl Db {
                 contents::read(source, session, &target, &reader)
             })
         };
+        let tracker = self.tracker(number);
+        let start = tracker.as_ref().map(|tracker| tracker.start_read());
         let read = match read() {
             Err(SessionFault::Stale(_)) => read(),
             other => other,
         };
         let read = read.map_err(|fault| fault.answer(&log))?;
         let uri = uri::normalize(request.uri(), uri::MAX_URI).ok();
-        if let Some((uri, tracker)) = uri.zip(self.tracker(number)) {
-            tracker.saw(&uri, read.state);
+        if let Some(((uri, tracker), start)) = uri.zip(tracker).zip(start) {
+            tracker.saw(&uri, read.state, start);
         }
         Ok(read.text)
     }

@@ -349,6 +349,8 @@ impl<R: WatchReports> FileWatcher<R> {
         {
             let real = real.to_vec();
             root.scan(&real, &mut self.system);
+            // An entry that came before the scan is in its sums: it shows in the facts from now on alone.
+            found = root.follow(&path, &mut self.system);
         }
         let Some(target) = self.targets.get_mut(number) else { return };
         let is_armed = hold_file(target, &mut found, due.is_gone, root, &mut self.system);

@@ -33,7 +33,7 @@ use mcp_resources_provider_kit::named;
 use mcp_resources_provider_kit::offered::{choice, number, text as described};
 use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_provider_kit::route::routes;
-use mcp_resources_provider_kit::tracker::{LISTS, ProcessTracker, Tracker};
+use mcp_resources_provider_kit::tracker::{LISTS, ProcessTracker, ReadStart, Tracker};
 use mcp_resources_provider_kit::wanted::while_wanted;
 use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
@@ -196,10 +196,11 @@ impl Provider for Docs {
     }
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
+        let start = self.tracker().start_read();
         let Some(snapshots) = self.snapshots(&|| reply.is_cancelled()) else {
             return reply.send(Err(ReadError::Failed));
         };
-        self.tracker().saw(LISTS, SiteLibrary::lists(&snapshots));
+        self.tracker().saw(LISTS, SiteLibrary::lists(&snapshots), start);
         let permits = |uri: &str| request.permits(uri);
         let page = list::page(&self.sites, &snapshots, request.cursor(), request.limit(), &permits);
         reply.send(Ok(page));
@@ -339,6 +340,7 @@ impl Docs {
         };
         let permits = |path: &[u8]| request.permits(&site.page_uri(&site::key(path)));
         let max = if section.is_some() { INDEXED } else { u64::MAX };
+        let start = self.tracker().start_read();
         let (bytes, facts) =
             site.folder.read(&path, max, &permits, &check).map_err(|unread| match unread {
                 UnreadFile::NotFound => ReadError::NotFound,
@@ -355,7 +357,7 @@ impl Docs {
             }
         };
         let Some(slug) = section else {
-            self.saw(request, page_digest(&bytes, &facts));
+            self.saw(request, page_digest(&bytes, &facts), start);
             return Ok(whole(bytes, &fault).into());
         };
         let text = text_of(&bytes, facts.size > max).ok_or(ReadError::NotFound)?;
@@ -368,7 +370,7 @@ impl Docs {
         }
         let own = text.get(found.bytes.clone()).unwrap_or_default();
         reply.facts(own.len() as u64)?;
-        self.saw(request, digest(own.as_bytes()));
+        self.saw(request, digest(own.as_bytes()), start);
         Ok(markdown(own.to_owned(), &page).into())
     }
 
@@ -415,14 +417,15 @@ impl Docs {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        let snapshot = self.snapshot(site, &|| reply.is_cancelled(), &|what| reply.log(what))?;
         let tracker = self.tracker();
+        let start = tracker.start_read();
+        let snapshot = self.snapshot(site, &|| reply.is_cancelled(), &|what| reply.log(what))?;
         let text = search::search(&tracker.source, site, wanted, &snapshot, &|uri| request.permits(uri))
             .map_err(|reason| {
                 reply.log(&reason);
                 ReadError::Failed
             })?;
-        self.saw(request, snapshot.generation());
+        self.saw(request, snapshot.generation(), start);
         Ok(unless_whole(&snapshot, Contents::text(text).with_mime_type(JSON)).into())
     }
 
@@ -433,9 +436,10 @@ impl Docs {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
+        let start = self.tracker().start_read();
         let snapshot = self.snapshot(site, &|| reply.is_cancelled(), &|what| reply.log(what))?;
         let text = list::contents(site, &snapshot, &|uri| request.permits(uri));
-        self.saw(request, snapshot.lists());
+        self.saw(request, snapshot.lists(), start);
         Ok(unless_whole(&snapshot, Contents::text(text).with_mime_type(MARKDOWN)).into())
     }
 
@@ -457,9 +461,9 @@ impl Docs {
     }
 
     /// The client has read this: what differs from it later is a change.
-    fn saw(&self, request: &Read, digest: u64) {
+    fn saw(&self, request: &Read, digest: u64, start: ReadStart) {
         if let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI) {
-            self.tracker().saw(&uri, digest);
+            self.tracker().saw(&uri, digest, start);
         }
     }
 }

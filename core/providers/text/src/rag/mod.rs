@@ -44,7 +44,7 @@ use mcp_resources_provider_kit::offered::{choice, text};
 use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::route::routes;
-use mcp_resources_provider_kit::tracker::{LISTS, ProcessTracker, Tracker};
+use mcp_resources_provider_kit::tracker::{LISTS, ProcessTracker, ReadStart, Tracker};
 use mcp_resources_provider_kit::wanted::while_wanted;
 use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
@@ -299,10 +299,11 @@ impl Provider for Rag {
     }
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
+        let start = self.tracker().start_read();
         let Some(known) = self.documents(&|| reply.is_cancelled()) else {
             return reply.send(Err(ReadError::Failed));
         };
-        self.tracker().saw(LISTS, DocumentStore::lists(&known));
+        self.tracker().saw(LISTS, DocumentStore::lists(&known), start);
         let permits = |uri: &str| request.permits(uri);
         let all = self.collections.iter().zip(known.iter()).flat_map(|(collection, documents)| {
             let seen = documents.all.values().filter(|one| retrieve::permits(collection, &one.id, &permits));
@@ -445,6 +446,7 @@ impl Rag {
             Some(RagRoute::Search) => Some(question(request.param("query").unwrap_or_default())?),
             _ => None,
         };
+        let start = self.tracker().start_read();
         let known = known()?;
         let documents = known.get(at).ok_or(ReadError::Failed)?;
         if !documents.is_known {
@@ -461,14 +463,14 @@ impl Rag {
                 let tracker = self.tracker();
                 let found =
                     retrieve::search(&tracker.source, collection, documents, text, &query, &permits, &log);
-                self.saw(request, documents.generation);
+                self.saw(request, documents.generation, start);
                 found.map_err(|reason| {
                     reply.log(&reason);
                     ReadError::Failed
                 })
             }
             _ => {
-                self.saw(request, documents.lists());
+                self.saw(request, documents.lists(), start);
                 let text = contents(collection, documents, &permits);
                 let contents = Contents::text(text).with_mime_type("text/markdown");
                 let is_whole = documents.is_whole;
@@ -491,6 +493,7 @@ impl Rag {
             return Err(ReadError::NotFound);
         }
         reply.facts(document.size)?;
+        let start = self.tracker().start_read();
         let fetched = collection.source.fetch(id).map_err(|error| match error {
             SourceError::NotFound => ReadError::NotFound,
             SourceError::Failed(_) if reply.is_cancelled() => ReadError::Failed,
@@ -500,7 +503,7 @@ impl Rag {
             }
         })?;
         reply.facts(fetched.text.len() as u64)?;
-        self.saw(request, digest(fetched.text.as_bytes()));
+        self.saw(request, digest(fetched.text.as_bytes()), start);
         let uri = collection.document_uri(id);
         let source = collection.source_uri(id).unwrap_or_else(|| uri.clone());
         let meta = json!({ "title": document.title, "source": source, "chunks": document.chunks });
@@ -524,9 +527,9 @@ impl Rag {
     }
 
     /// The client has read this: what differs from it later is a change.
-    fn saw(&self, request: &Read, seen: u64) {
+    fn saw(&self, request: &Read, seen: u64, start: ReadStart) {
         if let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI) {
-            self.tracker().saw(&uri, seen);
+            self.tracker().saw(&uri, seen, start);
         }
     }
 }

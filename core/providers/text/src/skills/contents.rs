@@ -7,7 +7,7 @@ use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_provider_files::open_folder::{AbsentFolder, FolderEntry, OpenFolder};
 use mcp_resources_provider_kit::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type};
-use mcp_resources_provider_kit::tracker::Tracker;
+use mcp_resources_provider_kit::tracker::{ReadStart, Tracker};
 use mcp_resources_provider_kit::uri_path;
 use mcp_resources_runtime::provider::{Read, Responder};
 
@@ -19,6 +19,8 @@ pub(super) struct SkillTarget<'p> {
     pub(super) path: &'p [u8],
     /// In canonical form.
     pub(super) uri: &'p str,
+    /// Before the snapshot was taken.
+    pub(super) start: ReadStart,
 }
 
 type Answer = Result<ReadResult<'static>, ReadError>;
@@ -39,7 +41,7 @@ pub(super) fn read(
     if let Some(level) = folder.level(&path)
         && let Ok((entries, more)) = folder.entries(&level, &path, CHILDREN)
     {
-        tracker.saw(target.uri, target.snapshot.mark(target.uri));
+        tracker.saw(target.uri, target.snapshot.mark(target.uri), target.start);
         return directory(target, entries, more, request);
     }
     file(target, &folder, tracker, reply)
@@ -95,7 +97,7 @@ fn file(
             reply.facts(size).err().unwrap_or(ReadError::Failed)
         }
     })?;
-    tracker.saw(target.uri, Some(digest(&bytes)));
+    tracker.saw(target.uri, Some(digest(&bytes)), target.start);
     let is_manifest = target.snapshot.head(target.skill, target.path).is_some();
     let mime_type = if is_manifest { skill::MARKDOWN } else { mime_type(target.path, &bytes) };
     let contents = match String::from_utf8(bytes) {

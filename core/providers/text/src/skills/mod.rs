@@ -232,6 +232,7 @@ impl Skills {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
+        let start = self.tracker().start_read();
         let now = self.library.refresh(request.context(reply));
         let now = now.ok_or(ReadError::Failed)?;
         let visible = now.skills.values().map(|skill| (skill.uri(), skill));
@@ -243,7 +244,7 @@ impl Skills {
             .collect();
         let text = json!({ "skills": skills }).to_string();
         reply.facts(text.len() as u64)?;
-        self.tracker().saw(INDEX, now.mark(INDEX));
+        self.tracker().saw(INDEX, now.mark(INDEX), start);
         Ok(Contents::text(text).with_mime_type("application/json").into())
     }
 
@@ -253,13 +254,15 @@ impl Skills {
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
         let uri = uri::normalize(request.uri(), LONGEST).map_err(|_| ReadError::NotFound)?;
+        let tracker = self.tracker();
+        let start = tracker.start_read();
         let known = self.library.current();
         if let Some((skill, path)) = known.find(&uri) {
             let root = self.library.roots.get(skill.folder).ok_or(ReadError::NotFound)?;
             if root.folder.open().is_ok_and(|folder| known.is_current(skill, &folder)) {
                 return contents::read(
-                    &SkillTarget { snapshot: &known, skill, path: &path, uri: &uri },
-                    &self.tracker(),
+                    &SkillTarget { snapshot: &known, skill, path: &path, uri: &uri, start },
+                    &tracker,
                     request,
                     reply,
                 );
@@ -269,8 +272,8 @@ impl Skills {
         let now = now.ok_or(ReadError::Failed)?;
         let (skill, path) = now.find(&uri).ok_or(ReadError::NotFound)?;
         contents::read(
-            &SkillTarget { snapshot: &now, skill, path: &path, uri: &uri },
-            &self.tracker(),
+            &SkillTarget { snapshot: &now, skill, path: &path, uri: &uri, start },
+            &tracker,
             request,
             reply,
         )
