@@ -184,6 +184,8 @@ async fn a_server_that_is_killed_is_started_again() {
         let target = Target::command(program().to_string_lossy(), [values.file.to_string_lossy()]);
         let client = Client::builder().revision(era).server("values", target).connect().unwrap();
         let contexts = watch_all(&client);
+        // A watch waits for a server that it has reached once.
+        agree(&contexts, &values).await;
         let mut process = values.process(0);
         for _ in 0..kills() {
             pause(&mut values).await;
@@ -214,6 +216,8 @@ async fn a_server_over_http_that_is_killed_is_found_again() {
         let target = Target::url(format!("http://127.0.0.1:{port}/mcp"));
         let client = Client::builder().revision(era).server("values", target).connect().unwrap();
         let contexts = watch_all(&client);
+        // A watch waits for a server that it has reached once.
+        agree(&contexts, &values).await;
         for _ in 0..kills().div_ceil(3) {
             pause(&mut values).await;
             values.change();

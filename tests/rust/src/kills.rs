@@ -49,8 +49,10 @@ fn nothing_acknowledged_is_lost() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let reader = std::thread::spawn(move || lines.map_while(Result::ok).count() as u64);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        // However long it takes to begin.
+        let first = u64::from(lines.next().is_some());
+        let reader = std::thread::spawn(move || first + lines.map_while(Result::ok).count() as u64);
         std::thread::sleep(Duration::from_micros(20_000 + round.wrapping_mul(7_919) % 60_000));
         child.kill().unwrap();
         child.wait().unwrap();

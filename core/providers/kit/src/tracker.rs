@@ -172,6 +172,8 @@ enum Known<D> {
 struct FirstKnown<D> {
     /// Of the last read before.
     read: Option<D>,
+    /// Of the first read since.
+    first: Option<D>,
     /// Of the snapshot that was up to date when the watch began.
     snapshot: Option<D>,
     /// When the watch began.
@@ -209,7 +211,7 @@ impl<D> Default for TrackedReads<D> {
 }
 
 impl<D> FirstKnown<D> {
-    /// Whether there was a change that the subscriber may not know. `later` is of the last read until now, and `changed_at`
+    /// Whether there was a change that a subscriber may not know. `later` is of the last read until now, and `changed_at`
     /// when the contents last changed.
     fn is_changed(
         &self,
@@ -218,7 +220,7 @@ impl<D> FirstKnown<D> {
         changed_at: Option<SystemTime>,
     ) -> bool {
         if self.read.is_some() || later.is_some() {
-            return [&self.read, &later].into_iter().flatten().any(differs);
+            return [&self.read, &self.first, &later].into_iter().flatten().any(differs);
         }
         // As times of file systems are: somewhat too early.
         let is_later = changed_at.map(|at| at + TICK >= self.since);
@@ -315,14 +317,17 @@ impl<S: TrackedSource> Tracker<S> {
         let mut guard = self.state.lock();
         let state = &mut *guard;
         state.reads.insert(key, digest);
-        if let Some(Known::Compared { digest: known, read }) = state.watched.get_mut(uri)
-            && start.0 != state.comparisons
-            && self.source.differs(&state.snapshot, *known, digest)
-        {
-            *read = Some(digest);
-            state.has_news = true;
-            drop(guard);
-            self.changed.notify_all();
+        match state.watched.get_mut(uri) {
+            Some(Known::New(known)) => drop(known.first.get_or_insert(digest)),
+            Some(Known::Compared { digest: known, read })
+                if start.0 != state.comparisons && self.source.differs(&state.snapshot, *known, digest) =>
+            {
+                *read = Some(digest);
+                state.has_news = true;
+                drop(guard);
+                self.changed.notify_all();
+            }
+            _ => {}
         }
     }
 
@@ -363,6 +368,7 @@ impl<S: TrackedSource> Tracker<S> {
         let is_current = state.thread.is_some() && state.is_ready;
         let first = FirstKnown {
             read: state.reads.get(self.hasher.hash_one(&**uri)),
+            first: None,
             snapshot: is_current.then(|| self.source.digest(&state.snapshot, uri)).flatten(),
             since: SystemTime::now(),
             may_be_read: state.reads.has_forgotten,
@@ -582,7 +588,7 @@ mod tests {
     const SINCE: SystemTime = SystemTime::UNIX_EPOCH;
 
     fn first(read: Option<u8>, snapshot: Option<u8>, may_be_read: bool) -> FirstKnown<u8> {
-        FirstKnown { read, snapshot, since: SINCE + Duration::from_secs(9), may_be_read }
+        FirstKnown { read, first: None, snapshot, since: SINCE + Duration::from_secs(9), may_be_read }
     }
 
     // what the first comparison reports of contents with the digest 1.
@@ -665,6 +671,14 @@ mod tests {
         assert!(tracker.state.lock().has_news);
         assert_eq!(tracker.compare(&names(false)), everything);
         assert_eq!(tracker.compare(&names(false)), FoundChanges::default());
+        // Of two reads before the first comparison, the first one counts too.
+        let other: Arc<str> = "x://b".into();
+        tracker.interest(InterestChange::Uri { uri: &other, route: Route(0), on: true }, None);
+        for digest in [0, 1] {
+            tracker.saw(&other, digest, tracker.start_read());
+        }
+        let first = [WatchedName { uri: other.clone(), is_new: true }];
+        assert_eq!(tracker.compare(&first), FoundChanges { updated: vec![other], lists: false });
         // A read of the same, and one that is newer than the comparison.
         tracker.saw(&uri, 1, early);
         tracker.saw(&uri, 2, tracker.start_read());
