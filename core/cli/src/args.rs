@@ -20,7 +20,6 @@ const STYLES: Styles = Styles::styled()
 #[command(name = "mcp-resources", version, styles = STYLES, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
   mcp-resources serve .
-  mcp-resources ls --server 'python server.py'
   mcp-resources read notes://monday --server https://example.com/mcp")]
 pub(crate) struct Cli {
     #[command(subcommand)]
