@@ -11,7 +11,13 @@ from typing import Any
 
 from project import LICENSES, NAME, ROOT, Target, commit_time, run, version
 
-SHELLS = {"bash": f"{NAME}.bash", "zsh": f"_{NAME}", "fish": f"{NAME}.fish", "elvish": f"{NAME}.elv", "powershell": f"_{NAME}.ps1"}
+SHELLS = {
+    "bash": f"{NAME}.bash",
+    "zsh": f"_{NAME}",
+    "fish": f"{NAME}.fish",
+    "elvish": f"{NAME}.elv",
+    "powershell": f"_{NAME}.ps1",
+}
 SUMS = "SHA256SUMS"
 
 

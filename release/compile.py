@@ -1,7 +1,7 @@
 """The compiled parts: the command, the library of Node and the wheel, in the profile that ships.
 
-On Linux, zig is the linker and the C compiler, so that the result needs an old C library only. All three are built with the
-same target, linker and compiler, so that what they stand on is compiled once.
+On Linux, zig is the linker and the C compiler, so that the result needs an old C library only. All three are built with
+the same target, linker and compiler, so that what they stand on is compiled once.
 """
 
 import os

@@ -115,7 +115,9 @@ def _limited(path: Path, kind: str, *, limits: bool) -> None:
     size = path.stat().st_size
     if limits and size > SIZES[kind]:
         most = SIZES[kind] / MEGABYTE
-        raise ReleaseError(f"{path.name} has {size / MEGABYTE:.1f} MB, more than {most:.0f}: `cargo bloat` shows what takes them")
+        raise ReleaseError(
+            f"{path.name} has {size / MEGABYTE:.1f} MB, more than {most:.0f}: `cargo bloat` shows what takes them"
+        )
 
 
 def _stripped(path: Path, work: Path) -> Path:
@@ -140,7 +142,17 @@ def _scripts(build: Build) -> None:
 
 def _crates(out: Path) -> None:
     packages = [f"--package={name}" for name in CRATES]
-    run("cargo package", "cargo", "package", "--locked", "--allow-dirty", *packages, "--target-dir", TARGET / "crates", shown=True)
+    run(
+        "cargo package",
+        "cargo",
+        "package",
+        "--locked",
+        "--allow-dirty",
+        *packages,
+        "--target-dir",
+        TARGET / "crates",
+        shown=True,
+    )
     folder = out / "crates"
     folder.mkdir()
     for name in CRATES:

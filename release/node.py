@@ -42,8 +42,8 @@ def _platform(package: dict[str, Any], library: Path, target: Target, work: Path
     shutil.copyfile(library, folder / file)
     for licence in LICENSES:
         shutil.copyfile(ROOT / licence, folder / licence)
-    text = f"# {NAME}-{target.node}\n\nThe compiled part of the package `{NAME}` for {target.triple}. Install `{NAME}` instead.\n"
-    (folder / "README.md").write_text(text, "utf-8")
+    text = f"The compiled part of the package `{NAME}` for {target.triple}. Install `{NAME}` instead."
+    (folder / "README.md").write_text(f"# {folder.name}\n\n{text}\n", "utf-8")
     libc = {"libc": [target.libc]} if target.libc else {}
     own = {"name": folder.name, "version": package["version"], **{key: package[key] for key in KEPT}}
     own["description"] = f"The compiled part of {NAME} for {target.triple}"

@@ -152,5 +152,5 @@ def check_tag(root: Path = ROOT, number: str | None = None) -> None:
 
 
 def commit_time(root: Path = ROOT) -> int:
-    """The time of the commit in seconds: that of every file in an archive, so that a second run makes the same bytes."""
+    """The time of the commit in seconds: all files in archives have it, so that a second run makes the same bytes."""
     return int(run("asking git for the commit", "git", "log", "-1", "--format=%ct", at=root))

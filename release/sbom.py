@@ -30,7 +30,9 @@ def write(target: Target, out: Path) -> Path:
     components = {key: _component(packages[key], sums) for key in sorted(linked)}
     bom = Bom(components=components.values())
     bom.metadata.component = Component(name=NAME, version=version(), type=ComponentType.APPLICATION, bom_ref=NAME)
-    bom.register_dependency(bom.metadata.component, [components[key] for key in linked if packages[key]["name"] in COMPILED])
+    bom.register_dependency(
+        bom.metadata.component, [components[key] for key in linked if packages[key]["name"] in COMPILED]
+    )
     for node in metadata["resolve"]["nodes"]:
         if node["id"] in linked:
             needs = [components[need["pkg"]] for need in node["deps"] if need["pkg"] in components and _is_linked(need)]
@@ -81,4 +83,8 @@ def _sums() -> dict[tuple[str, str], str]:
     import tomllib
 
     lock = tomllib.loads((ROOT / "Cargo.lock").read_text("utf-8"))
-    return {(package["name"], package["version"]): package["checksum"] for package in lock["package"] if "checksum" in package}
+    return {
+        (package["name"], package["version"]): package["checksum"]
+        for package in lock["package"]
+        if "checksum" in package
+    }
