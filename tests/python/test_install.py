@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-COMMENT = re.compile(r"//.*|/\*.*?\*/")
+# A text, or a comment outside of one.
+COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//.*|/\*.*?\*/')
 FILES = {
     "claude-code": ".mcp.json",
     "claude-desktop": ".config/Claude/claude_desktop_config.json",
@@ -60,8 +61,9 @@ def read(client: str, path: Path) -> dict[str, Any]:
     elif client == "goose":
         whole = yaml.safe_load(text)
     else:
-        whole = json.loads(COMMENT.sub("", text))
-    found: dict[str, Any] = whole[KEYS.get(client, "mcpServers")]
+        whole = json.loads(COMMENT.sub(lambda found: found[1] or "", text))
+    # A table of TOML without entries is no table.
+    found: dict[str, Any] = whole.get(KEYS["codex"], {}) if client == "codex" else whole[KEYS.get(client, "mcpServers")]
     return found
 
 

@@ -82,7 +82,7 @@ pub(crate) fn remove(args: &Uninstall) -> Outcome {
 /// Prints the known clients: whether each is on this machine, and which of its entries start this command.
 fn list(is_json: bool) -> Outcome {
     let mut rows = Vec::new();
-    let mut out = io::stdout().lock();
+    let mut out = anstream::stdout().lock();
     for client in KnownClient::value_variants() {
         let name = client.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
         let files: Vec<PathBuf> = [client.file(), client.file_of_user()].into_iter().flatten().collect();

@@ -6,27 +6,42 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
 pub(super) fn with_entry(text: &str, key: &str, name: &str, entry: &CstInputValue) -> Result<String, String> {
     let mut whole = parse(text)?;
+    // Comments at the end of the file stand before what is added there.
+    let end = whole.trailing().as_str().unwrap_or_default().to_owned();
+    let is_empty = whole.is_empty();
     let servers = whole.entry(key).or_insert_with(|| {
         let mut table = Table::new();
         // Its own header would be an empty line of noise.
         table.set_implicit(true);
         Item::Table(table)
     });
+    let mut is_moved = false;
     let is_inline = servers.is_inline_table();
     let servers = servers.as_table_like_mut().ok_or_else(|| format!("{key:?} is not a table in it"))?;
     let new = match inline(entry) {
         toml_edit::Value::InlineTable(table) if !is_inline => {
             let mut table = table.into_table();
             // Where it stood, with the empty line that is before it.
-            if let Some(old) = servers.get(name).and_then(Item::as_table) {
-                table.set_position(old.position());
-                *table.decor_mut() = old.decor().clone();
+            match servers.get(name).and_then(Item::as_table) {
+                Some(old) => {
+                    table.set_position(old.position());
+                    *table.decor_mut() = old.decor().clone();
+                }
+                None if !end.trim().is_empty() => {
+                    let line = if end.ends_with('\n') { "" } else { "\n" };
+                    table.decor_mut().set_prefix(format!("{end}{line}{}", if is_empty { "" } else { "\n" }));
+                    is_moved = true;
+                }
+                None => {}
             }
             Item::Table(table)
         }
         other => Item::Value(other),
     };
     servers.insert(name, new);
+    if is_moved {
+        whole.set_trailing("");
+    }
     Ok(whole.to_string())
 }
 

@@ -36,8 +36,17 @@ pub(super) fn without_entry(text: &str, key: &str, name: &str) -> String {
     let Some(head) = head(&lines, key) else { return text.into() };
     let body = body(&lines, head);
     let indent = lines[body.clone()].iter().find(|line| is_content(line)).map_or(INDENT, |line| width(line));
+    let body_end = body.end;
     let Some(own) = entry_lines(&lines, body, indent, name) else { return text.into() };
-    lines[..own.start].concat() + &lines[own.end..].concat()
+    let others = [&lines[head + 1..own.start], &lines[own.end..body_end]].concat();
+    let head_line = match lines[head].split_once(':') {
+        // A key without a value is null, which is no mapping.
+        Some((key, comment)) if !others.iter().any(|line| is_content(line)) => {
+            format!("{key}: {{}}{comment}")
+        }
+        _ => lines[head].into(),
+    };
+    lines[..head].concat() + &head_line + &others.concat() + &lines[body_end..].concat()
 }
 
 /// The line of the key, at the left edge.
