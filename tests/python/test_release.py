@@ -3,14 +3,17 @@
 The packages themselves are tried by `release/try_out.py`.
 """
 
+import base64
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from vectors import ROOT
@@ -259,3 +262,16 @@ def test_a_release_without_a_platform_is_not_collected(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(project.ReleaseError, match=f"{target.node}-{version}.tgz is missing"):
         collect.collect(parts, tmp_path / "other")
+
+
+def test_the_links_of_the_readme_install_the_command() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    entry = {"command": "uvx", "args": ["mcp-resources", "serve", "."]}
+    (editor,) = re.findall(r"\((https://insiders\.vscode\.dev/redirect\?[^)]+)\)", text)
+    (address,) = parse_qs(urlsplit(editor).query)["url"]
+    assert address.startswith("vscode:mcp/install?")
+    assert json.loads(unquote(urlsplit(address).query)) == {"name": "mcp-resources", **entry}
+    (cursor,) = re.findall(r"\((https://cursor\.com/install-mcp\?[^)]+)\)", text)
+    found = parse_qs(urlsplit(cursor).query)
+    assert found["name"] == ["mcp-resources"]
+    assert json.loads(base64.b64decode(found["config"][0])) == entry
