@@ -142,22 +142,12 @@ def _scripts(build: Build) -> None:
 
 def _crates(out: Path) -> None:
     packages = [f"--package={name}" for name in CRATES]
-    run(
-        "cargo package",
-        "cargo",
-        "package",
-        "--locked",
-        "--allow-dirty",
-        *packages,
-        "--target-dir",
-        TARGET / "crates",
-        shown=True,
-    )
+    run("cargo package", "cargo", "package", "--locked", "--allow-dirty", *packages, shown=True)
     folder = out / "crates"
     folder.mkdir()
     for name in CRATES:
         archive = f"{name}-{project.version()}.crate"
-        shutil.copyfile(TARGET / "crates" / "package" / archive, folder / archive)
+        shutil.copyfile(TARGET / "package" / archive, folder / archive)
 
 
 def _registry(out: Path) -> None:

@@ -27,13 +27,14 @@ def plan() -> str:
 
 
 def crates() -> str:
-    """`cargo publish --dry-run` of all, which compiles each from its package."""
+    """`cargo publish --dry-run` of all, without a warning. `make dist` has compiled each from its package."""
     packages = [f"--package={name}" for name in CRATES]
-    target = ("--target-dir", ROOT / "target" / "crates")
     said = run(
-        "cargo publish", "cargo", "publish", "--dry-run", "--locked", "--allow-dirty", *packages, *target, both=True
+        "cargo publish",
+        *("cargo", "publish", "--dry-run", "--no-verify", "--locked", "--allow-dirty", *packages),
+        both=True,
     )
-    wrong = [line for line in said.splitlines() if line.startswith("warning:") and "aborting upload" not in line]
+    wrong = [line for line in said.splitlines() if line.startswith("warning:") and "due to dry run" not in line]
     if wrong:
         raise ReleaseError("cargo publish warns:\n" + "\n".join(wrong))
     return f"{len(CRATES)} crates"
