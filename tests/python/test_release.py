@@ -266,7 +266,7 @@ def test_a_release_without_a_platform_is_not_collected(tmp_path: Path) -> None:
 
 def test_the_links_of_the_readme_install_the_command() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
-    entry = {"command": "uvx", "args": ["mcp-resources", "serve", "."]}
+    entry = {"command": "uvx", "args": ["mcp-resources", "serve", "${workspaceFolder}"]}
     (editor,) = re.findall(r"\((https://insiders\.vscode\.dev/redirect\?[^)]+)\)", text)
     (address,) = parse_qs(urlsplit(editor).query)["url"]
     assert address.startswith("vscode:mcp/install?")
