@@ -281,7 +281,11 @@ def try_pnpm(dist: Path, folder: Path, system: Path, node: Path) -> None:
     """`pnpm add`, a server and a client."""
     place = _node_place(folder, system, node)
     pnpm = tools() / "pnpm"
-    place.timed("pnpm add", pnpm, "add", "--ignore-scripts", *_packages(dist))
+    package, part = _packages(dist)
+    # pnpm shows a package only what it names itself: the part of the platform, which here is a file.
+    overrides = f"overrides:\n  {part.name.rpartition('-')[0]}: file:{part}\n"
+    (place.folder / "pnpm-workspace.yaml").write_text(overrides)
+    place.timed("pnpm add", pnpm, "add", "--ignore-scripts", package)
     place.environment["PATH"] = f"{place.folder / 'node_modules' / '.bin'}:{place.environment['PATH']}"
     _serve_with_node(place)
 
