@@ -378,7 +378,7 @@ def try_crates(dist: Path, folder: Path) -> None:
         "cargo",
         "add",
         "--quiet",
-        f"{NAME}@={project.version()}",
+        NAME,
         "--path",
         crates / f"{NAME}-{project.version()}",
         at=own,
