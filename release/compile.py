@@ -6,6 +6,7 @@ the same target, linker and compiler, so that what they stand on is compiled onc
 
 import os
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,9 +53,8 @@ class Build:
         environment = self.environment
         types = Path(environment["NAPI_TYPE_DEF_TMP_FOLDER"])
         types.mkdir(parents=True, exist_ok=True)
-        # A macro writes the types while the crate is compiled: without them it must be compiled anew.
-        if not (types / BINDING).exists():
-            environment["NAPI_FORCE_BUILD_MCP_RESOURCES_NODE"] = "1"
+        if self.profile == "release":
+            environment["NAPI_FORCE_BUILD_MCP_RESOURCES_NODE"] = _token(types)
         run(
             "cargo build",
             *("cargo", "build", "--locked", *self.options, "--package=mcp-resources-cli", f"--package={BINDING}"),
@@ -75,6 +75,17 @@ class Build:
         )
         (wheel,) = out.glob("*.whl")
         return wheel
+
+
+def _token(types: Path) -> str:
+    """The same text in every build until the types are lost: cargo compiles the crate anew for another text.
+
+    A macro writes the types while the crate is compiled.
+    """
+    file = types.with_name(f"{types.name}-token")
+    if not (types / BINDING).exists() or not file.is_file():
+        file.write_text(str(time.time_ns()))
+    return file.read_text()
 
 
 def _zig(target: Target) -> Path:
