@@ -65,9 +65,9 @@ class Place:
         """`more` are folders of programs that were installed for this place."""
         folder.mkdir(parents=True)
         self.folder = folder
-        kept = {
-            key: os.environ[key] for key in os.environ if key.startswith(("PIP_", "SSL_", "npm_config_", "LC_", "LANG"))
-        }
+        # Settings of the network and of registries, which belong to the machine.
+        settings = ("PIP_", "SSL_", "NODE_EXTRA_CA_CERTS", "npm_config_", "LC_", "LANG")
+        kept = {key: os.environ[key] for key in os.environ if key.startswith(settings)}
         path = os.pathsep.join(str(part) for part in (*more, programs))
         self.environment = {**kept, "HOME": str(folder), "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         for name in (".npmrc", ".config/pip/pip.conf"):
