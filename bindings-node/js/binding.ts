@@ -45,11 +45,14 @@ export type {
 } from '../binding.js';
 
 const NAME = 'mcp-resources';
-/** The names of builds, by platform: the first that is there and can be loaded is taken. */
-const BUILDS: Record<string, readonly string[]> = {
-  linux: ['gnu', 'musl'].map((libc) => `linux-${process.arch}-${libc}`),
-  darwin: [`darwin-${process.arch}`],
-};
+const PLATFORMS = 'Linux (x64 and arm64, with glibc or musl) and macOS (x64 and arm64)';
+/** The names of builds for this processor, by platform: the first that is there and can be loaded is taken. */
+const BUILDS: Record<string, readonly string[]> = ['x64', 'arm64'].includes(process.arch)
+  ? {
+      linux: ['gnu', 'musl'].map((libc) => `linux-${process.arch}-${libc}`),
+      darwin: [`darwin-${process.arch}`],
+    }
+  : {};
 
 export const binding: typeof Binding = load();
 
@@ -78,10 +81,12 @@ function load(): typeof Binding {
 function missing(): string {
   const system = `${process.platform} on ${process.arch}`;
   const names = (BUILDS[process.platform] ?? []).map((build) => `${NAME}.${build}.node`);
-  if (names.length === 0) return `there is no build of ${NAME} for ${system}: it runs on Linux and macOS`;
+  if (names.length === 0) {
+    return `there is no build of ${NAME} for ${system}, only for ${PLATFORMS}; on Windows, use WSL`;
+  }
   return (
     `the compiled part of ${NAME} for ${system} cannot be loaded from ${path.join(__dirname, '..')}: none of ` +
     `${names.join(', ')} works there. If the program is bundled, leave the package out of the bundle: ` +
-    `esbuild --external:${NAME}. Else install it again for this system`
+    `esbuild --external:${NAME}. Else run npm install on this system, without --omit=optional; there are builds for ${PLATFORMS}`
   );
 }

@@ -19,11 +19,46 @@ def check(tree: Tree) -> Iterator[Finding]:
     package = tomllib.loads(tree.files["Cargo.toml"])["workspace"]["package"]
     yield from _crates(tree, package["version"])
     yield from _missing("pyproject.toml", tomllib.loads(tree.files["pyproject.toml"])["project"], _PYTHON_FIELDS)
-    node = json.loads(tree.files["package.json"])
-    yield from _missing("package.json", node, _NODE_FIELDS)
-    if node["version"] != package["version"]:
-        yield Finding("package.json", 1, f"its version is {node['version']}, that of Cargo.toml {package['version']}")
+    yield from _missing("package.json", json.loads(tree.files["package.json"]), _NODE_FIELDS)
+    yield from versions(tree)
+    yield from _registry(tree)
     yield from _addresses(tree, package["repository"])
+
+
+def versions(tree: Tree) -> Iterator[Finding]:
+    """Every file that names the version of the project names that of Cargo.toml. `make dist` asks this too."""
+    version = tomllib.loads(tree.files["Cargo.toml"])["workspace"]["package"]["version"]
+    for path, found in _versions(tree):
+        if found != version:
+            yield Finding(path, 1, f"its version is {found}, that of Cargo.toml {version}: all must be one")
+
+
+def _versions(tree: Tree) -> Iterator[tuple[str, str]]:
+    for path, keys in (("package.json", []), ("package-lock.json", [""]), ("server.json", [])):
+        if path in tree.files:
+            whole = json.loads(tree.files[path])
+            parts = [whole, *(whole["packages"][key] for key in keys)]
+            parts += whole.get("packages", []) if path == "server.json" else []
+            yield from ((path, part["version"]) for part in parts)
+    if "Cargo.lock" in tree.files:
+        for package in tomllib.loads(tree.files["Cargo.lock"])["package"]:
+            if package["name"].startswith("mcp-resources") and "source" not in package:
+                yield "Cargo.lock", package["version"]
+    released = re.search(r"^## \[(\d[^\]]*)\]", tree.files.get("CHANGELOG.md", ""), re.MULTILINE)
+    if released:
+        yield "CHANGELOG.md", released[1]
+
+
+def _registry(tree: Tree) -> Iterator[Finding]:
+    """Each package says to which entry of the registry it belongs. The READMEs are published with the packages."""
+    if "server.json" not in tree.files:
+        return
+    name = json.loads(tree.files["server.json"])["name"]
+    if json.loads(tree.files["package.json"]).get("mcpName") != name:
+        yield Finding("package.json", 1, f'"mcpName" must be {name}, the name in server.json')
+    for path in ("bindings-python/README.md", "core/cli/README.md"):
+        if f"mcp-name: {name}" not in re.sub(r"<!--.*?-->", "", tree.files[path], flags=re.DOTALL):
+            yield Finding(path, 1, f"the registry looks for the text `mcp-name: {name}` in it, which must be visible")
 
 
 def _crates(tree: Tree, version: str) -> Iterator[Finding]:

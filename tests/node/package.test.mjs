@@ -1,6 +1,6 @@
 // The package as it is published: what is in it, that it works once installed, and that both module systems get one copy.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
@@ -87,6 +87,24 @@ test('a bundle without the compiled part says how to leave the package out', () 
   const file = path.join(bundle, 'program.cjs');
   writeFileSync(file, readFileSync(path.join(OURS, 'dist', 'binding.js')));
   assert.throws(() => require(file), /cannot be loaded from .*\.node works there\. .*esbuild --external:mcp-resources/);
+});
+
+test('a system without a build gets one sentence that names those that there are', () => {
+  for (const [platform, arch] of [
+    ['win32', 'x64'],
+    ['linux', 'riscv64'],
+    ['freebsd', 'x64'],
+  ]) {
+    const program = `
+      Object.defineProperty(process, 'platform', { value: '${platform}' });
+      Object.defineProperty(process, 'arch', { value: '${arch}' });
+      require(${JSON.stringify(path.join(OURS, 'dist', 'binding.js'))});
+    `;
+    const { status, stderr } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' });
+    assert.equal(status, 1);
+    assert.ok(stderr.includes(`no build of mcp-resources for ${platform} on ${arch}, only for Linux (x64`), stderr);
+    assert.match(stderr, /macOS \(x64 and arm64\); on Windows, use WSL/);
+  }
 });
 
 test('both module systems have the same exports, and one copy of each', () => {

@@ -348,7 +348,7 @@ def test_install_asks_on_a_terminal_alone(
     file.write_text("{ broken")
     status, shown = on_terminal(program, words, tmp_path, "y\n")
     assert status == 1
-    assert "add the entry by hand" in shown
+    assert "edit the file by hand" in shown
     assert file.read_text() == "{ broken"
 
 

@@ -2,15 +2,20 @@
 
 import os
 import re
-import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from pathlib import Path
 
 from ports import reserved_port
 from test_guides import BLOCK, ROOT, newer_node
+
+sys.path.append(str(ROOT / "release"))
+
+import node
+import project
 
 PATIENCE = 60.0
 
@@ -35,10 +40,8 @@ def test_the_container_of_node_serves(tmp_path: Path) -> None:
     for folder in (context / "dist", image, tmp):
         folder.mkdir(parents=True)
     environment = os.environ | {"PATH": f"{newer_node()}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
-    pack = ["npm", "pack", "--silent", "--pack-destination", str(context / "dist")]
-    subprocess.run(pack, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=PATIENCE)
-    for built in (ROOT / "bindings-node").glob("*.node"):
-        shutil.copy(built, context / "dist")
+    (library,) = (ROOT / "bindings-node").glob("*.node")
+    node.pack(library, project.target(None), tmp_path / "work", context / "dist")
     with reserved_port() as port:
         (context / "server.mjs").write_text(re.sub(r"\b8000\b", str(port), shown("server.mjs")), "utf-8")
         command, health = "", ""

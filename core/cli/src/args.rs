@@ -20,7 +20,6 @@ const STYLES: Styles = Styles::styled()
 #[command(name = "mcp-resources", version, styles = STYLES, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
   mcp-resources serve .
-  mcp-resources ls --server 'python server.py'
   mcp-resources read notes://monday --server https://example.com/mcp")]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -38,12 +37,19 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     Lint(LintArgs),
     Install(Install),
+    Uninstall(Uninstall),
     Completions(Completions),
     #[command(name = "__complete", hide = true)]
     Candidates(CompletionCandidates),
     /// The options of every kind of provider, and the limits, as JSON: `make options` writes types and documents from them.
     #[command(name = "__options", hide = true)]
     Options,
+    /// Write the manual pages into a directory, for packages.
+    #[command(name = "__manual", hide = true)]
+    Manual {
+        /// The directory, which exists.
+        directory: PathBuf,
+    },
 }
 
 /// The options that choose a server and how to connect to it.
@@ -263,19 +269,66 @@ pub(crate) struct LintArgs {
 
 /// Print the entry for a client's file, and offer to write it
 #[derive(Args, Debug)]
-#[command(after_help = "Example: mcp-resources install claude-code --name shop -- python server.py")]
+#[command(after_help = "Clients: claude-code, claude-desktop, vscode, cursor, codex, gemini, goose,
+zed, opencode, windsurf. In --env and --header, '${NAME}' is a variable that
+the client replaces when it starts the server.
+Example: mcp-resources install claude-code --name shop -- python server.py")]
 pub(crate) struct Install {
-    /// claude-code, claude-desktop, vscode or cursor
-    #[arg(value_enum, hide_possible_values = true)]
-    pub(crate) client: crate::files::Editor,
+    /// The client that should start the server
+    #[arg(value_enum, hide_possible_values = true, required_unless_present = "list")]
+    pub(crate) client: Option<crate::files::KnownClient>,
     /// The name of the entry [default: the program's]
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Write only the entry, as JSON, and never ask
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write to the client's file without a question
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) yes: bool,
+    /// List the clients of this machine, with our entries
+    #[arg(long, conflicts_with_all = ["client", "yes", "name"])]
+    pub(crate) list: bool,
     #[command(flatten)]
-    pub(crate) server: ServerArgs,
+    pub(crate) server: InstalledServer,
+}
+
+/// The server of an entry: a command or a URL, which no file names yet.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InstalledServer {
+    /// A 'command', or a URL
+    #[arg(short, long)]
+    pub(crate) server: Option<String>,
+    /// A header 'Name: value' for a URL; may be repeated
+    #[arg(long, value_name = "HEADER", value_parser = header)]
+    pub(crate) header: Vec<HeaderPair>,
+    /// A variable NAME=VALUE for a command; may be repeated
+    #[arg(long, value_name = "VARIABLE", value_parser = variable)]
+    pub(crate) env: Vec<HeaderPair>,
+    /// The command that starts the server
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName)]
+    pub(crate) command: Vec<String>,
+}
+
+impl From<InstalledServer> for ServerArgs {
+    fn from(InstalledServer { server, header, env, command }: InstalledServer) -> Self {
+        Self { server, header, env, command, ..Self::default() }
+    }
+}
+
+/// Remove the entry from a client's file
+#[derive(Args, Debug)]
+#[command(after_help = "Example: mcp-resources uninstall claude-code")]
+pub(crate) struct Uninstall {
+    /// A client, as for install
+    #[arg(value_enum, hide_possible_values = true)]
+    pub(crate) client: crate::files::KnownClient,
+    /// The name of the entry [default: our only one]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Change the file without a question
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }
 
 /// Print a shell script that completes options and URIs
@@ -434,6 +487,8 @@ mod tests {
             (&["lst"][..], "'ls'"),
             (&["read", "a:b", "--sever", "x"], "'--server'"),
             (&["install", "vscod"], "'vscode'"),
+            (&["install"], "<CLIENT>"),
+            (&["uninstall", "curser"], "'cursor'"),
             (&["ls", "--timeout", "0"], "seconds"),
             (&["ls", "--revision", "2025-06-19"], "2025-06-18"),
             (&["complete", "a"], "VARIABLE"),

@@ -4,7 +4,7 @@
 //!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-runtime)
 //!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
 //!                ├─▶ serve: providers (mcp-resources-providers) behind a server (mcp-resources-runtime)
-//!                └─▶ token, install, completions: no server
+//!                └─▶ token, install, uninstall, completions: no server
 //! ```
 //!
 //! Law: stdout has only data. Texts of a server reach a terminal only through `output::plain` or `output::lines`.
@@ -23,6 +23,7 @@ mod files;
 mod install;
 mod lint;
 mod ls;
+mod manual;
 mod output;
 mod read;
 mod select;
@@ -75,9 +76,11 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
             lint::status(connect::with(lint.server.clone(), async |client| lint::run(&lint, client).await))
         }
         Command::Install(install) => install::run(&install),
+        Command::Uninstall(uninstall) => install::remove(&uninstall),
         Command::Completions(completions) => completions::script(&completions),
         Command::Candidates(candidates) => completions::candidates(&candidates),
         Command::Options => serve::options(),
+        Command::Manual { directory } => manual::write(&directory),
     };
     match outcome {
         Ok(status) => status,
