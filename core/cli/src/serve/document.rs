@@ -16,10 +16,11 @@ use std::path::{Path, PathBuf};
 const KEYS: [&str; 10] =
     ["name", "version", "title", "description", "instructions", "tools", "providers", "guard", "auth", "tls"];
 /// The keys of `guard`: those of a policy, and behind them three more.
-const GUARD_KEYS: [&str; 13] = [
+const GUARD_KEYS: [&str; 14] = [
     "allow",
     "deny",
     "scopes",
+    "groups",
     "principals",
     "tools",
     "prompts",
