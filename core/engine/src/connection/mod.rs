@@ -285,8 +285,10 @@ impl Connection {
         } else {
             ListenEnding::ResultOnly
         };
-        let delivery = HubDelivery { room, server_info: self.engine.server_info(), ending };
         let engine = &self.engine;
+        let description = engine.description();
+        let server_info = engine.names_itself().then(|| description.full());
+        let delivery = HubDelivery { room, server_info, ending };
         let latest = self.principal.as_deref();
         let mut may_see = |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), uri);
         match engine.hub().deliver(self.id, delivery, out, &mut may_see) {

@@ -17,6 +17,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The serial number of the next guard.
+static SERIAL: AtomicU64 = AtomicU64::new(1);
 
 /// A compiled [`Policy`]. Immutable; every method may be called from any thread. None takes a lock, unless the policy has
 /// globs with placeholders: what they are for a principal is kept with the principal.
@@ -35,6 +39,8 @@ pub struct Guard {
     is_open: bool,
     /// Whether a rule that narrows depends on the query of a URI.
     reads_queries: bool,
+    /// Different for every guard of this process, so that what is known under one is not taken for known under another.
+    serial: u64,
 }
 
 /// The decision of the guard.
@@ -76,6 +82,8 @@ impl Decision<'_> {
 /// The part of the policy specific to a principal: principals with equal views see the same URIs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PolicyView {
+    /// The guard that it is a view of.
+    serial: u64,
     /// The identity, if the policy has rules for it.
     own: Option<Box<str>>,
     /// The globs whose scopes are missing.
@@ -156,6 +164,7 @@ impl Guard {
             is_explicit: explicit,
             is_open,
             reads_queries,
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
         })
     }
 
@@ -264,6 +273,7 @@ impl Guard {
             rules.needed.iter().enumerate().filter(|(_, needed)| !is_met(needed)).map(|(at, _)| at).collect()
         };
         PolicyView {
+            serial: self.serial,
             own: narrowed,
             unmet: unmet(&self.scopes, &|needed| who.has_all(needed)),
             outside: unmet(&self.groups, &|groups| who.is_in(groups)),
