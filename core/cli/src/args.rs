@@ -107,9 +107,15 @@ pub(crate) struct Serve {
     /// With --check: print what this person sees
     #[arg(long = "as", value_name = "NAME", requires = "check")]
     pub(crate) principal: Option<String>,
-    /// With --as: a scope or --group of the person
-    #[arg(long, alias = "group", value_name = "SCOPE", requires = "principal")]
+    /// With --as: a scope of the person; may be repeated
+    #[arg(long, value_name = "SCOPE", requires = "principal")]
     pub(crate) scope: Vec<String>,
+    /// With --as: a group of the person; may be repeated
+    #[arg(long, value_name = "GROUP", requires = "principal")]
+    pub(crate) group: Vec<String>,
+    /// Read the file again when it changes, as on SIGHUP
+    #[arg(long, requires = "config", conflicts_with = "check")]
+    pub(crate) watch_config: bool,
     /// Serve beside this server, which gets what is not ours
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName, conflicts_with = "http")]
     pub(crate) command: Vec<String>,
@@ -141,6 +147,9 @@ pub(crate) enum TokenAction {
         /// A scope of the token; may be repeated
         #[arg(long, value_name = "SCOPE")]
         scope: Vec<String>,
+        /// A group of the person; may be repeated
+        #[arg(long, value_name = "GROUP")]
+        group: Vec<String>,
         /// How long it is good, such as 90d or 12h [default: for ever]
         #[arg(long, value_name = "TIME")]
         expires: Option<String>,
@@ -148,7 +157,7 @@ pub(crate) enum TokenAction {
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
-    /// List names, scopes and expiry
+    /// List names, scopes, groups and expiry
     #[command(after_help = "Example: mcp-resources token list --file tokens.yaml")]
     List {
         /// The file of the tokens

@@ -47,6 +47,18 @@ pub(super) fn open(
     let wrong = |reason: String| Failed::usage(document.named(reason));
     let auth = document.auth.as_ref().map(|auth| auth.open(folder)).transpose().map_err(wrong)?;
     let certificate = document.tls.as_ref().map(|tls| tls.open(folder)).transpose().map_err(wrong)?;
+    if document.has_audiences() && document.auth.is_none() && !args.check {
+        let text = match args.http {
+            Some(_) => {
+                "nobody belongs to a group without auth, so nobody knows the sources with for; write auth into the file"
+            }
+            None => {
+                "the client on stdio knows the sources with for only if the file gives it a scope, as \
+                 guard: {principals: {\"\": {scopes: [engineering]}}}"
+            }
+        };
+        output::say("warning", text);
+    }
     let Some(address) = &args.http else {
         if !args.check && (document.auth.is_some() || document.tls.is_some()) {
             output::say(

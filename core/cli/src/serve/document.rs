@@ -3,6 +3,8 @@
 //! Law: every file gives either a document, or an error of one sentence that names the key.
 
 use super::auth::{AuthSection, TlsSection};
+use super::secrets;
+use crate::tokens::is_group;
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::http::Rules;
 use mcp_resources_engine::limits::Limits;
@@ -42,6 +44,8 @@ pub struct ServeDocument {
     pub(super) guard: GuardSection,
     pub(super) auth: Option<AuthSection>,
     pub(super) tls: Option<TlsSection>,
+    /// By kind, in the order of its entries: the scopes and groups of those that may know the source; `None` for everybody.
+    audiences: Vec<(String, Option<Vec<String>>)>,
     /// The path of the file.
     file: Option<PathBuf>,
     /// The kinds of all entries, in their order in the file.
@@ -87,7 +91,7 @@ impl ServeDocument {
         let mut document = Self::empty("mcp-resources".into());
         for word in words {
             let (kind, options) = registry::parse_shorthand(word).map_err(|error| error.to_string())?;
-            document.declare(&kind, options);
+            document.declare(&kind, options, None);
         }
         Ok(document)
     }
@@ -98,7 +102,8 @@ impl ServeDocument {
     /// One sentence that names the file, and the key in it.
     pub(super) fn of_file(path: &Path) -> Result<Self, String> {
         let named = |reason: String| format!("{}: {reason}", path.display());
-        let value = document_value(path).map_err(named)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let value = document_value(path).and_then(|value| secrets::resolved(value, folder)).map_err(named)?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let document = Self::parse(value, stem.as_deref().unwrap_or("mcp-resources")).map_err(named)?;
         Ok(Self { file: Some(path.into()), ..document })
@@ -116,7 +121,10 @@ impl ServeDocument {
     pub(super) fn named_entry(&self, kind: &str, number: usize, reason: String) -> String {
         let of_kind = self.order.iter().enumerate().filter(|(_, own)| *own == kind);
         match of_kind.map(|(at, _)| at).nth(number) {
-            Some(at) if self.file.is_some() => self.named(format!("providers[{at}]: {reason}")),
+            Some(at) if self.file.is_some() => {
+                let colon = if reason.starts_with('.') { "" } else { ": " };
+                self.named(format!("providers[{at}]{colon}{reason}"))
+            }
             _ => reason,
         }
     }
@@ -152,8 +160,8 @@ impl ServeDocument {
             return Err("providers must be a list, such as [{files: {roots: {project: .}}}]".into());
         };
         for (at, entry) in providers.iter().enumerate() {
-            let (kind, options) = entry_of(entry).map_err(|reason| format!("providers[{at}]: {reason}"))?;
-            document.declare(kind, options_of(options));
+            let entry = SourceEntry::parse(entry).map_err(|reason| format!("providers[{at}]{reason}"))?;
+            document.declare(entry.kind, options_of(entry.options), entry.audience);
         }
         if let Some(guard) = members.get("guard") {
             document.guard = GuardSection::parse(guard)?;
@@ -168,6 +176,20 @@ impl ServeDocument {
         self.providers.iter().flat_map(|all| all.entries.iter().map(|entry| (all.kind.as_str(), entry)))
     }
 
+    /// The scopes and groups of each entry of a kind; `None` for everybody.
+    pub(super) fn audiences(&self, kind: &str) -> Vec<Option<&[String]>> {
+        self.audiences
+            .iter()
+            .filter(|(own, _)| own == kind)
+            .map(|(_, audience)| audience.as_deref())
+            .collect()
+    }
+
+    /// Whether a source exists for some people only.
+    pub(super) fn has_audiences(&self) -> bool {
+        self.audiences.iter().any(|(_, audience)| audience.is_some())
+    }
+
     fn empty(name: String) -> Self {
         Self {
             about: ServerSection { name, tools: true, ..ServerSection::default() },
@@ -175,14 +197,16 @@ impl ServeDocument {
             guard: GuardSection::default(),
             auth: None,
             tls: None,
+            audiences: Vec::new(),
             file: None,
             order: Vec::new(),
         }
     }
 
     /// Adds an entry to its kind.
-    pub(super) fn declare(&mut self, kind: &str, options: OptionValue) {
+    pub(super) fn declare(&mut self, kind: &str, options: OptionValue, audience: Option<Vec<String>>) {
         self.order.push(kind.into());
+        self.audiences.push((kind.into(), audience));
         match self.providers.iter_mut().find(|declared| declared.kind == kind) {
             Some(declared) => declared.entries.push(options),
             None => self.providers.push(DeclaredSources { kind: kind.into(), entries: vec![options] }),
@@ -264,23 +288,54 @@ fn set(key: &str, options: &mut impl NamedOptions, value: Value) -> Result<(), S
     members.iter().try_for_each(|(name, value)| options.set(name, options_of(value)).map_err(refused))
 }
 
-/// The one kind of an entry, and its options. An error has the keys of an entry without their values: one of them may be
-/// the URL of a database.
-fn entry_of(entry: &Value) -> Result<(&str, &Value), String> {
-    const EXPECTED: &str =
-        "expected one kind of provider with its options below it, such as {files: {roots: .}}";
-    let Value::Object(members) = entry else {
-        return Err(format!("it is {}, {EXPECTED}", options_of(entry)));
-    };
-    let mut all = members.iter();
-    match (all.next(), all.next()) {
-        (Some((kind, options)), None) => Ok((kind, options)),
-        (None, _) => Err(format!("it has no key, {EXPECTED}")),
-        _ => {
-            let keys: Vec<String> = members.keys().map(|key| format!("{key:?}")).collect();
-            Err(format!("it has the keys {}, {EXPECTED}", keys.join(", ")))
+/// An entry of `providers`.
+struct SourceEntry<'v> {
+    kind: &'v str,
+    options: &'v Value,
+    audience: Option<Vec<String>>,
+}
+
+impl<'v> SourceEntry<'v> {
+    /// An error has the keys of an entry without their values: one of them may be the URL of a database.
+    fn parse(entry: &'v Value) -> Result<Self, String> {
+        const EXPECTED: &str =
+            "expected one kind of provider with its options below it, such as {files: {roots: .}}";
+        let Value::Object(members) = entry else {
+            return Err(format!(": it is {}, {EXPECTED}", options_of(entry)));
+        };
+        let audience = members.get("for").map(audience).transpose()?;
+        let mut all = members.iter().filter(|(key, _)| *key != "for");
+        match (all.next(), all.next()) {
+            (Some((kind, options)), None) => Ok(Self { kind, options, audience }),
+            (None, _) => Err(format!(": it has no key, {EXPECTED}")),
+            _ => {
+                let keys: Vec<String> = members.keys().map(|key| format!("{key:?}")).collect();
+                Err(format!(": it has the keys {}, {EXPECTED}", keys.join(", ")))
+            }
         }
     }
+}
+
+/// The value of `for`.
+fn audience(value: &Value) -> Result<Vec<String>, String> {
+    let wrong = |given: &Value| {
+        format!(".for is {}, expected a list of scopes or groups, such as [engineering]", options_of(given))
+    };
+    let items = match value {
+        Value::String(_) => std::slice::from_ref(value),
+        Value::Array(items) => items.as_slice(),
+        other => return Err(wrong(other)),
+    };
+    if items.is_empty() {
+        return Err(
+            ".for is empty, so nobody would know the source; write its scopes or groups, or leave for out"
+                .into(),
+        );
+    }
+    let name = |item: &Value| {
+        item.as_str().filter(|text| is_group(text)).map(str::to_owned).ok_or_else(|| wrong(item))
+    };
+    items.iter().map(name).collect()
 }
 
 /// A value of a file as the value of an option.

@@ -221,7 +221,8 @@ impl Declare for Rag {
 
     fn schemes(&self) -> Vec<String> {
         let origins = self.collections.iter().filter_map(|collection| collection.origin);
-        let origins = origins.filter_map(|origin| origin.split_once(':')).map(|(scheme, _)| scheme.to_owned());
+        let origins =
+            origins.filter_map(|origin| origin.split_once(':')).map(|(scheme, _)| scheme.to_owned());
         let mut schemes: Vec<String> = origins.chain(["rag".into()]).collect();
         schemes.sort_unstable();
         schemes.dedup();
