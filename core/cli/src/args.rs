@@ -92,9 +92,12 @@ pub(crate) struct Serve {
     /// Serve the providers of a YAML or JSON file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "provider")]
     pub(crate) config: Option<PathBuf>,
-    /// Serve over HTTP: [HOST:]PORT, or unix:PATH
+    /// Serve over HTTP: [HOST:]PORT, unix:PATH, or systemd
     #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse)]
     pub(crate) http: Option<HttpAddress>,
+    /// Serve /health and /metrics at an address of their own
+    #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse, requires = "http")]
+    pub(crate) status: Option<HttpAddress>,
     /// Serve other machines without asking who they are
     #[arg(long, requires = "http")]
     pub(crate) public: bool,
@@ -322,17 +325,22 @@ pub(crate) enum HttpAddress {
     Tcp { host: String, port: u16 },
     /// The path of a Unix socket.
     Unix(PathBuf),
+    /// The socket that the service manager has passed.
+    Systemd,
 }
 
 impl HttpAddress {
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
-            "it must be a port from 0 to 65535, such as 8000, a host before it, such as 0.0.0.0:8000, or unix:PATH; port 0 is \
-             any free one"
+            "it must be a port from 0 to 65535, such as 8000, a host before it, such as 0.0.0.0:8000, unix:PATH, or \
+             systemd; port 0 is any free one"
                 .to_owned()
         };
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() { Err(wrong()) } else { Ok(Self::Unix(path.into())) };
+        }
+        if text == "systemd" {
+            return Ok(Self::Systemd);
         }
         let (host, port) = text.rsplit_once(':').unwrap_or(("127.0.0.1", text));
         let port = port.parse().map_err(|_| wrong())?;
@@ -471,6 +479,7 @@ mod tests {
         assert_eq!(HttpAddress::parse("[::]:80"), tcp("::", 80));
         assert_eq!(HttpAddress::parse("localhost:0"), tcp("localhost", 0));
         assert_eq!(HttpAddress::parse("unix:/run/x.sock"), Ok(HttpAddress::Unix("/run/x.sock".into())));
+        assert_eq!(HttpAddress::parse("systemd"), Ok(HttpAddress::Systemd));
     }
 
     #[test]

@@ -38,6 +38,8 @@ struct Grant {
     scopes: Vec<String>,
     groups: Vec<String>,
     claims: Option<Arc<str>>,
+    /// The client that the token was made for.
+    client: Option<Arc<str>>,
     derived: Derived,
 }
 
@@ -89,9 +91,11 @@ impl Principal {
     /// [`groups`](Self::groups).
     #[must_use]
     pub fn with_claims(&self, claims: Option<Arc<str>>) -> Arc<Self> {
-        let claimed = claims.as_deref().and_then(|claims| serde_json::from_str::<GroupClaim>(claims).ok());
-        let groups = claimed.map_or_else(|| self.grant.groups.clone(), |claimed| claimed.groups.0);
-        let grant = Grant { claims, ..Grant::clone(&self.grant) };
+        let known = claims.as_deref().and_then(|claims| serde_json::from_str::<KnownClaims>(claims).ok());
+        let KnownClaims { groups, client_id, azp } = known.unwrap_or_default();
+        let groups = groups.map_or_else(|| self.grant.groups.clone(), |groups| groups.0);
+        let client = client_id.or(azp).and_then(|client| client.0.into_iter().next()).map(Arc::from);
+        let grant = Grant { claims, client, ..Grant::clone(&self.grant) };
         Arc::new(Self { grant: Arc::new(grant), ..self.clone() }).with_groups(groups)
     }
 
@@ -174,6 +178,11 @@ impl Principal {
         &self.grant.groups
     }
 
+    /// The identifier of the client that its token was made for: the claim `client_id`, or `azp`.
+    pub fn client_id(&self) -> Option<&str> {
+        self.grant.client.as_deref()
+    }
+
     /// Whether its identity was proven: it is neither the local process nor an anonymous client.
     pub(crate) fn is_named(&self) -> bool {
         self.kind == PrincipalKind::Named
@@ -197,16 +206,20 @@ impl Principal {
     }
 }
 
-/// The claim of a token that names groups.
-#[derive(serde::Deserialize)]
-struct GroupClaim {
-    groups: GroupNames,
+/// The claims of a token that mean something here.
+#[derive(Default, serde::Deserialize)]
+struct KnownClaims {
+    groups: Option<ClaimedNames>,
+    /// RFC 9068.
+    client_id: Option<ClaimedNames>,
+    /// OpenID Connect: the authorized party.
+    azp: Option<ClaimedNames>,
 }
 
-/// One name, or a list of names. Other values in the list are no names.
-struct GroupNames(Vec<String>);
+/// One name, or a list of names. Other values are no names.
+struct ClaimedNames(Vec<String>);
 
-impl<'de> serde::Deserialize<'de> for GroupNames {
+impl<'de> serde::Deserialize<'de> for ClaimedNames {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let texts = match serde_json::Value::deserialize(deserializer)? {
             serde_json::Value::String(text) => vec![text],

@@ -30,7 +30,7 @@ pub(super) fn run(document: ServeDocument, args: &Serve) -> Outcome {
     let status = runtime.block_on(async {
         // Its own files are read, whether or not the words name an address.
         drop(address::open(&document, &folder, args)?);
-        let serving = ServeState::begin(document, folder, !args.no_tools)?;
+        let serving = ServeState::begin(document, folder, args)?;
         match &args.principal {
             None => {
                 output::say("note", "the file has no mistake");

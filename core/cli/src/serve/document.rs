@@ -11,7 +11,7 @@ use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::option::{NamedOptions, OptionError, OptionValue};
 use mcp_resources_engine::suggest::unexpected;
 use mcp_resources_providers::registry;
-use mcp_resources_runtime::transport::{document_value, read_policy};
+use mcp_resources_runtime::transport::{AuditRotation, document_value, read_policy};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -77,9 +77,16 @@ pub(super) struct GuardSection {
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) rules: Rules,
-    pub(super) audit: Option<PathBuf>,
+    pub(super) audit: Option<AuditSection>,
     /// The text of the file, to detect changes.
     pub(super) source: Value,
+}
+
+/// The file of the audit log.
+#[derive(Clone, Debug)]
+pub(super) struct AuditSection {
+    pub(super) file: PathBuf,
+    pub(super) rotation: Option<AuditRotation>,
 }
 
 impl ServeDocument {
@@ -242,10 +249,7 @@ impl GuardSection {
         guard.rules.check().map_err(|error| format!("guard.http: {error}"))?;
         guard.audit = match audit {
             Value::Null => None,
-            Value::String(path) if !path.is_empty() => Some(path.into()),
-            other => {
-                return Err(format!("guard.audit is {}, expected the path of a file", options_of(&other)));
-            }
+            other => Some(AuditSection::parse(other)?),
         };
         guard.policy = read_policy(&Value::Object(members).to_string()).map_err(|error| {
             match error.field.is_empty() {
@@ -254,6 +258,47 @@ impl GuardSection {
             }
         })?;
         Ok(guard)
+    }
+}
+
+impl AuditSection {
+    /// A path, or an object.
+    fn parse(value: Value) -> Result<Self, String> {
+        const KEYS: [&str; 3] = ["file", "max_bytes", "keep"];
+        const KEPT: u32 = 5;
+        let wrong = |at: &str, value: &Value, expected: &str| {
+            Err(format!("guard.audit{at} is {}, expected {expected}", options_of(value)))
+        };
+        let members = match value {
+            Value::String(path) if !path.is_empty() => return Ok(Self { file: path.into(), rotation: None }),
+            Value::Object(members) => members,
+            other => return wrong("", &other, "the path of a file"),
+        };
+        if let Some(key) = members.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(format!("guard.audit: {}", unexpected("key", key, &KEYS)));
+        }
+        let file = match members.get("file") {
+            Some(Value::String(path)) if !path.is_empty() => path.into(),
+            other => return wrong(".file", other.unwrap_or(&Value::Null), "the path of a file"),
+        };
+        let max_bytes = match members.get("max_bytes") {
+            None | Some(Value::Null) if members.contains_key("keep") => {
+                return Err("guard.audit.keep needs max_bytes, the size at which a new file begins".into());
+            }
+            None | Some(Value::Null) => return Ok(Self { file, rotation: None }),
+            Some(value) => value.as_u64().filter(|bytes| *bytes > 0),
+        };
+        let keep = members.get("keep").map_or(Some(KEPT), |value| {
+            value.as_u64().filter(|keep| *keep <= 1_000).and_then(|keep| u32::try_from(keep).ok())
+        });
+        let given = |key: &str| members.get(key).unwrap_or(&Value::Null);
+        match (max_bytes, keep) {
+            (None, _) => wrong(".max_bytes", given("max_bytes"), "a number of bytes, such as 10000000"),
+            (_, None) => wrong(".keep", given("keep"), "how many older files stay, at most 1000"),
+            (Some(max_bytes), Some(keep)) => {
+                Ok(Self { file, rotation: Some(AuditRotation { max_bytes, keep }) })
+            }
+        }
     }
 }
 

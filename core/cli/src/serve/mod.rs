@@ -17,6 +17,7 @@ mod document;
 mod pushed;
 mod secrets;
 mod state;
+mod status;
 
 use crate::Outcome;
 use crate::args::{Serve, Triggers};
@@ -133,7 +134,7 @@ async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
     };
     let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
     let endpoint = address::open(&document, &folder, args)?;
-    let serving = ServeState::begin(document, folder, !args.no_tools)?;
+    let serving = ServeState::begin(document, folder, args)?;
     let server = serving.server.clone();
     if endpoint.is_none() && io::stdin().is_terminal() {
         output::say("note", "serving over stdio: a client speaks MCP here; Ctrl-C ends it");

@@ -117,6 +117,8 @@ fn takes_text(at: &[String]) -> bool {
             [option] => row_of(kind, option).is_none_or(|is_text| is_text),
             _ => true,
         },
+        // The log's own options.
+        [guard, audit] => !(guard == "guard" && audit == "audit"),
         _ => at.len() > 1,
     }
 }

@@ -9,6 +9,7 @@
 use super::audience;
 use super::document::{DeclaredSources, GuardSection, ServeDocument, ServerSection};
 use super::{auth, masked, pushed};
+use crate::args::Serve;
 use crate::error::Failed;
 use crate::output;
 use mcp_resources_engine::catalog::MountId;
@@ -52,8 +53,8 @@ struct OpenedSource {
 }
 
 impl ServeState {
-    /// With `tools` the resources are offered as tools too, unless the document says otherwise.
-    pub(super) fn begin(document: ServeDocument, folder: PathBuf, tools: bool) -> Result<Self, Failed> {
+    /// Opens the sources of a document, and makes their server.
+    pub(super) fn begin(document: ServeDocument, folder: PathBuf, args: &Serve) -> Result<Self, Failed> {
         let made: Vec<_> = document
             .providers
             .iter()
@@ -66,7 +67,9 @@ impl ServeState {
             .map_err(|reason| Failed::usage(masked(&reason)))?;
         let about = document.about.clone();
         let version = about.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
-        let mut builder = ResourceServer::builder(&about.name, version).expose_as_tools(tools && about.tools);
+        let mut builder = ResourceServer::builder(&about.name, version)
+            .expose_as_tools(!args.no_tools && about.tools)
+            .metrics(args.status.is_some());
         if let Some(title) = &about.title {
             builder = builder.title(title);
         }
@@ -259,8 +262,10 @@ fn guarded(
                 other => output::say("warning", &other.to_string()),
             },
         );
-    let Some(path) = &guard.audit else { return Ok(builder) };
-    let path = folder.join(path);
-    let file = AuditFile::open(&path).map_err(|error| format!("guard.{error}"))?;
-    Ok(builder.audit(file))
+    let Some(audit) = &guard.audit else { return Ok(builder) };
+    let file = AuditFile::open(folder.join(&audit.file)).map_err(|error| format!("guard.{error}"))?;
+    Ok(builder.audit(match audit.rotation {
+        Some(rotation) => file.rotated(rotation),
+        None => file,
+    }))
 }

@@ -71,6 +71,7 @@ use reply::{NextRead, WrittenReply};
 use request_record::PendingRecord;
 use std::collections::HashSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Waker;
 use terms::SessionTerms;
@@ -137,6 +138,8 @@ pub struct Connection {
     _open: Option<OpenConnection>,
     /// The sender of the latest message, where it matters: a session outlives its tokens.
     principal: Option<Arc<Principal>>,
+    /// The address of the client of the latest message, for records.
+    address: Option<IpAddr>,
     /// Set by [`Connection::shutdown`].
     closing: bool,
     /// Whether it serves the requests inside a call of a tool, which are not recorded and do not wait for other reads.
@@ -166,6 +169,7 @@ impl Connection {
             principal: None,
             closing: false,
             is_inner: false,
+            address: None,
         }
     }
 
@@ -295,6 +299,11 @@ impl Connection {
             Delivered::Idle if self.closing => Delivered::Ended,
             delivered => delivered,
         }
+    }
+
+    /// Sets the address that the next messages come from, for their records.
+    pub(crate) fn set_address(&mut self, address: Option<IpAddr>) {
+        self.address = address;
     }
 
     /// Answers the reads whose shared handler call has ended. `write` gets each line with the request that it answers.
