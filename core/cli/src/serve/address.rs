@@ -58,18 +58,6 @@ pub(super) fn open(
     let wrong = |reason: String| Failed::usage(document.named(reason));
     let auth = document.auth.as_ref().map(|auth| auth.open(folder)).transpose().map_err(wrong)?;
     let certificate = document.tls.as_ref().map(|tls| tls.open(folder)).transpose().map_err(wrong)?;
-    if document.has_audiences() && document.auth.is_none() && !args.check {
-        let text = match args.http {
-            Some(_) => {
-                "nobody belongs to a group without auth, so nobody knows the sources with for; write auth into the file"
-            }
-            None => {
-                "the client on stdio knows the sources with for only if the file gives it a scope, as \
-                 guard: {principals: {\"\": {scopes: [engineering]}}}"
-            }
-        };
-        output::say("warning", text);
-    }
     let Some(address) = &args.http else {
         if !args.check && (document.auth.is_some() || document.tls.is_some()) {
             output::say(
@@ -100,6 +88,22 @@ pub(super) fn open(
         }
     }
     Ok(Some(ServeEndpoint { address, rules, auth, certificate, status: args.status.clone() }))
+}
+
+/// The warning about sources that nobody can know, because nobody has a group.
+pub(super) fn without_groups(document: &ServeDocument, args: &Serve) -> Option<&'static str> {
+    if !document.has_audiences() || document.auth.is_some() {
+        return None;
+    }
+    Some(match args.http {
+        Some(_) => {
+            "nobody belongs to a group without auth, so nobody knows the sources with for; write auth into the file"
+        }
+        None => {
+            "the client on stdio knows the sources with for only if the file gives it a scope, as \
+             guard: {principals: {\"\": {scopes: [engineering]}}}"
+        }
+    })
 }
 
 fn resolve(address: &HttpAddress) -> Result<Resolved, String> {

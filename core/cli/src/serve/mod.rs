@@ -134,7 +134,11 @@ async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
     };
     let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
     let endpoint = address::open(&document, &folder, args)?;
+    let warning = address::without_groups(&document, args);
     let serving = ServeState::begin(document, folder, args)?;
+    if let Some(warning) = warning {
+        output::say("warning", warning);
+    }
     let server = serving.server.clone();
     if endpoint.is_none() && io::stdin().is_terminal() {
         output::say("note", "serving over stdio: a client speaks MCP here; Ctrl-C ends it");

@@ -13,6 +13,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Values that are shorter than this would be found in words that have nothing to do with them.
 const SHORTEST: usize = 4;
+/// The keys of a document whose values are texts.
+const TEXTS: [&str; 5] = ["name", "version", "title", "description", "instructions"];
 /// Maximum size of a file with a secret in bytes.
 const MOST: usize = 64 * 1024;
 
@@ -119,7 +121,8 @@ fn takes_text(at: &[String]) -> bool {
         },
         // The log's own options.
         [guard, audit] => !(guard == "guard" && audit == "audit"),
-        _ => at.len() > 1,
+        [first] => TEXTS.contains(&first.as_str()),
+        _ => !at.is_empty(),
     }
 }
 
