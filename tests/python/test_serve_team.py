@@ -299,13 +299,28 @@ MISTAKES: list[tuple[dict[str, object], str]] = [
     ({"guard": {"http": {"tls": {}}}}, "write tls beside guard"),
     ({"providers": [FILES | {"for": []}]}, "providers[0].for is empty, so nobody would know the source"),
     ({"providers": [FILES, FILES | {"for": 7}]}, "providers[1].for is 7, expected a list of scopes or groups"),
-    ({"providers": [{"clock": None}, {"clock": None, "for": "a"}]}, "providers[1].for: the URIs of entries of clock cannot"),
-    ({"providers": [FILES | {"for": "a"}], "guard": {"groups": {"file:**": "b"}}}, "providers[0].for: guard.groups has"),
-    ({"auth": {"tokens": "${MCP_NONE_OF_THESE}"}}, "auth.tokens: the variable MCP_NONE_OF_THESE is not set; set it, or"),
+    (
+        {"providers": [{"clock": None}, {"clock": None, "for": "a"}]},
+        "providers[1].for: the URIs of entries of clock cannot",
+    ),
+    (
+        {"providers": [FILES | {"for": "a"}], "guard": {"groups": {"file:**": "b"}}},
+        "providers[0].for: guard.groups has",
+    ),
+    (
+        {"auth": {"tokens": "${MCP_NONE_OF_THESE}"}},
+        "auth.tokens: the variable MCP_NONE_OF_THESE is not set; set it, or",
+    ),
     ({"tls": {"cert": {"file": "none"}}}, "tls.cert.file: {folder}/none: it does not exist"),
     ({"guard": {"audit": {"file": "a", "keep": 1}}}, "guard.audit.keep needs max_bytes"),
-    ({"guard": {"audit": {"file": "a", "max_bytes": "1M"}}}, 'guard.audit.max_bytes is "1M", expected a number of bytes'),
-    ({"guard": {"http": {"trusted_proxies": ["10/8"]}}}, 'guard.http: trusted_proxies is "10/8", expected addresses such as'),
+    (
+        {"guard": {"audit": {"file": "a", "max_bytes": "1M"}}},
+        'guard.audit.max_bytes is "1M", expected a number of bytes',
+    ),
+    (
+        {"guard": {"http": {"trusted_proxies": ["10/8"]}}},
+        'guard.http: trusted_proxies is "10/8", expected addresses such as',
+    ),
     ({"guard": {"allow": "x:///{user}/**"}}, "there is no placeholder {{user}}; write {{principal}} or {{group}}"),
     ({"guard": {"deny": "x:///{group}*/a"}}, "may have no other placeholder and no wildcard"),
 ]

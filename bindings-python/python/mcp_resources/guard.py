@@ -63,8 +63,8 @@ class PrincipalPolicy(TypedDict, total=False):
 class Policy(TypedDict, total=False):
     """An access policy, with the same keys as a policy file. Globs are matched against canonical URIs.
 
-    In the globs of `allow`, `deny`, `scopes` and `groups`, `{principal}` is the identity of the client, and `{group}` each of
-    its groups.
+    In the globs of `allow`, `deny`, `scopes` and `groups`, `{principal}` is the identity of the client, and `{group}`
+    each of its groups.
     """
 
     allow: _OneOrMany | None
@@ -74,7 +74,8 @@ class Policy(TypedDict, total=False):
     scopes: Mapping[str, _OneOrMany]
     """The scopes that a token must have for the URIs of a glob. Default: none."""
     groups: Mapping[str, _OneOrMany]
-    """The groups of which one sees the URIs of a glob; to others they do not exist. A scope counts as a group. Default: none."""
+    """The groups of which one sees the URIs of a glob; to others they do not exist. A scope counts as a group. Default:
+    none."""
     principals: Mapping[str, PrincipalPolicy]
     """Restrictions for single principals, by their identity; the client on stdio is `""`. Default: none."""
     tools: NamePolicy

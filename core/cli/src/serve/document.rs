@@ -167,7 +167,7 @@ impl ServeDocument {
             return Err("providers must be a list, such as [{files: {roots: {project: .}}}]".into());
         };
         for (at, entry) in providers.iter().enumerate() {
-            let entry = SourceEntry::parse(entry).map_err(|reason| format!("providers[{at}]{reason}"))?;
+            let entry = ProviderEntry::parse(entry).map_err(|reason| format!("providers[{at}]{reason}"))?;
             document.declare(entry.kind, options_of(entry.options), entry.audience);
         }
         if let Some(guard) = members.get("guard") {
@@ -334,13 +334,13 @@ fn set(key: &str, options: &mut impl NamedOptions, value: Value) -> Result<(), S
 }
 
 /// An entry of `providers`.
-struct SourceEntry<'v> {
+struct ProviderEntry<'v> {
     kind: &'v str,
     options: &'v Value,
     audience: Option<Vec<String>>,
 }
 
-impl<'v> SourceEntry<'v> {
+impl<'v> ProviderEntry<'v> {
     /// An error has the keys of an entry without their values: one of them may be the URL of a database.
     fn parse(entry: &'v Value) -> Result<Self, String> {
         const EXPECTED: &str =

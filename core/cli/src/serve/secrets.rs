@@ -32,7 +32,7 @@ pub(super) fn resolved(document: Value, folder: &Path) -> Result<Value, String> 
         Some(value)
     };
     let scope = ExpandScope::new(folder, &variable);
-    Resolution { scope: &scope, folder }.value(document, &mut Vec::new())
+    ReferenceValues { scope: &scope, folder }.value(document, &mut Vec::new())
 }
 
 /// The text without the values of references, which stand in their places.
@@ -53,12 +53,12 @@ fn know(value: &str, reference: String) {
     }
 }
 
-struct Resolution<'r, 's> {
+struct ReferenceValues<'r, 's> {
     scope: &'r ExpandScope<'s>,
     folder: &'r Path,
 }
 
-impl Resolution<'_, '_> {
+impl ReferenceValues<'_, '_> {
     /// The value at a path, whose steps are keys and numbers.
     fn value(&self, value: Value, at: &mut Vec<String>) -> Result<Value, String> {
         match value {

@@ -74,7 +74,7 @@ impl HttpServer {
             Some(Err(_)) if self.is_health(&parts) => Verified::client(anyone),
             Some(Err(refused)) => return Ok(ResponseBody::none(refused.status())),
         };
-        let admitted = match self.admit(&parts, now) {
+        let admitted = match self.admit(client, &parts, now) {
             Ok(admitted) => admitted,
             Err(response) => {
                 if let Some(advice) = self.endpoint.advice(&response, now) {
@@ -120,7 +120,12 @@ impl HttpServer {
         }
     }
 
-    fn admit(&self, parts: &hyper::http::request::Parts, now: Now) -> Result<Admitted, Response> {
+    fn admit(
+        &self,
+        client: Option<IpAddr>,
+        parts: &hyper::http::request::Parts,
+        now: Now,
+    ) -> Result<Admitted, Response> {
         let lines = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let mut headers: SmallVec<[(&str, &[u8]); 24]> = lines.collect();
         if !parts.headers.contains_key(HOST)
@@ -133,7 +138,7 @@ impl HttpServer {
             None => Cow::Borrowed(parts.uri.path_and_query().map_or("", |target| target.as_str())),
         };
         let verb = parts.method.as_str();
-        let head = RequestHead { verb, target: &target, headers: &headers, ..RequestHead::default() };
+        let head = RequestHead { verb, target: &target, headers: &headers, client, ..RequestHead::default() };
         self.endpoint.admit(&head, now)
     }
 
