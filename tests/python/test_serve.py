@@ -319,7 +319,9 @@ async def test_sighup_reads_the_file_again(serve: Start, project: Path) -> None:
             assert "nowhere" in served.wait_for("error:")
             assert await client.read("file:///code/main.py") == "print('hello')\n"
 
-            config(project.parent, guard={"deny": "**/main.py", "redact": "jwt"}, instructions="Read less.", tools=False)
+            config(
+                project.parent, guard={"deny": "**/main.py", "redact": "jwt"}, instructions="Read less.", tools=False
+            )
             served.process.send_signal(signal.SIGHUP)
             served.wait_for("a change of guard.redact takes effect when the server is started again")
             served.wait_for("a change of tools takes effect when the server is started again")

@@ -153,7 +153,7 @@ async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
         match &args.config {
             Some(path) => {
                 let mut reasons =
-                    ReloadReasons { hangups, watched: args.watch_config.then(|| ConfigWatch::new(path)) };
+                    ReloadReasons { hangups, watched: args.watch_config.then(|| WatchedDocument::new(path)) };
                 reload_on(&mut reasons, serving, path).await
             }
             None => pending().await,
@@ -205,11 +205,11 @@ async fn reload_on(reasons: &mut ReloadReasons, mut serving: ServeState, path: &
 /// What lets the file be read again.
 struct ReloadReasons {
     hangups: Option<Signal>,
-    watched: Option<ConfigWatch>,
+    watched: Option<WatchedDocument>,
 }
 
 /// The file of `--watch-config`.
-struct ConfigWatch {
+struct WatchedDocument {
     path: PathBuf,
     /// The state that was read last.
     seen: Option<FileState>,
@@ -237,7 +237,7 @@ impl ReloadReasons {
     }
 }
 
-impl ConfigWatch {
+impl WatchedDocument {
     fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), seen: FileState::of(path) }
     }
