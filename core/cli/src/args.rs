@@ -81,10 +81,8 @@ pub(crate) struct ServerArgs {
 /// Serve files and other sources, over stdio or HTTP
 #[derive(Args, Debug)]
 #[command(after_help = "Providers:
-  DIR, files:DIR, git:DIR, docs:DIR, skills:DIR   a directory; NAME=DIR names it
-  rag:NAME=DIR  gdrive:FILE  config:FILE,GLOB  env:NAME  db:NAME=URL,TABLE
-  api:FILE  metrics:  results:SCHEME  clock:
-SIGHUP reads the file of --config again.
+  DIR files:DIR git:DIR docs:DIR skills:DIR metrics: clock: results:SCHEME
+  rag:NAME=DIR gdrive:FILE config:FILE,GLOB env:NAME db:NAME=URL,TABLE api:FILE
 Example: mcp-resources serve files:app=src files:docs")]
 pub(crate) struct Serve {
     /// Sources to serve: KIND:ARGUMENT, or a directory
@@ -110,11 +108,11 @@ pub(crate) struct Serve {
     /// With --check: print what this person sees
     #[arg(long = "as", value_name = "NAME", requires = "check")]
     pub(crate) principal: Option<String>,
-    /// With --as: a scope of the person; may be repeated
+    /// With --as: a scope; --group is for a group
     #[arg(long, value_name = "SCOPE", requires = "principal")]
     pub(crate) scope: Vec<String>,
     /// With --as: a group of the person; may be repeated
-    #[arg(long, value_name = "GROUP", requires = "principal")]
+    #[arg(long, value_name = "GROUP", requires = "principal", hide = true)]
     pub(crate) group: Vec<String>,
     /// Read the file again when it changes, as on SIGHUP
     #[arg(long, requires = "config", conflicts_with = "check")]
