@@ -6,7 +6,10 @@ import { translated } from './errors.js';
 /** One string, or several. */
 export type OneOrMany = string | readonly string[];
 
-/** An access policy, with the same keys as a policy file. Globs are matched against canonical URIs. */
+/**
+ * An access policy, with the same keys as a policy file. Globs are matched against canonical URIs. In those of `allow`, `deny`,
+ * `scopes` and `groups`, `{principal}` is the identity of the client, and `{group}` each of its groups.
+ */
 export interface Policy {
   /** Globs: the URIs that clients see; to them, others do not exist. Default `*`: all. */
   readonly allow?: OneOrMany | null;
@@ -14,6 +17,8 @@ export interface Policy {
   readonly deny?: OneOrMany;
   /** The scopes that a token must have for the URIs of a glob. Default: none. */
   readonly scopes?: Readonly<Record<string, OneOrMany>>;
+  /** The groups of which one sees the URIs of a glob; to others they do not exist. A scope counts as a group. Default: none. */
+  readonly groups?: Readonly<Record<string, OneOrMany>>;
   /** Restrictions for single principals, by their identity; the client on stdio is `""`. Default: none. */
   readonly principals?: Readonly<Record<string, PrincipalPolicy>>;
   /** The tools that clients see. Default: all. */
@@ -82,6 +87,8 @@ export interface Requester {
   readonly principal?: string;
   /** The scopes of its token. Default: none. */
   readonly scopes?: readonly string[];
+  /** The groups of the client. Default: none. */
+  readonly groups?: readonly string[];
 }
 
 /** Applies an access policy outside of a server, for tests and for your own functions. */
@@ -137,8 +144,8 @@ export function policySource(policy: Policy | string): { json?: string; file?: s
   return typeof policy === 'string' ? { file: policy } : { json: JSON.stringify(policy) };
 }
 
-function given(requester: Requester): { principal: string; scopes: string[] } {
-  checkOptions('the requester', requester, { principal: TEXT, scopes: TEXTS });
-  const { principal = '', scopes = [] } = requester;
-  return { principal, scopes: [...scopes] };
+function given(requester: Requester): { principal: string; scopes: string[]; groups: string[] } {
+  checkOptions('the requester', requester, { principal: TEXT, scopes: TEXTS, groups: TEXTS });
+  const { principal = '', scopes = [], groups = [] } = requester;
+  return { principal, scopes: [...scopes], groups: [...groups] };
 }

@@ -144,6 +144,7 @@ const HTTP: Shape<HttpOptions> = {
   hosts: NAMES,
   origins: ORIGINS,
   cors: FLAG,
+  trustedProxies: said(TEXTS, 'an array of addresses such as ["10.0.0.0/8"]'),
   corsHeaders: said(TEXTS, 'an array of names of headers such as ["X-Team"]'),
   answers: oneOf('either', 'json', 'events'),
   polling: either('two times in milliseconds such as [30_000, 1_000]', PAIR, NULL),

@@ -211,6 +211,11 @@ export interface HttpOptions {
   /** Whether browsers may send requests from pages of the accepted origins. Default `false`. */
   readonly cors?: boolean;
   /**
+   * Addresses of reverse proxies, such as `10.0.0.0/8`, or `unix`. A request from one of them comes from the client that its header
+   * `X-Forwarded-For` names: in the audit log, and where anonymous clients are counted. Default: none.
+   */
+  readonly trustedProxies?: readonly string[];
+  /**
    * Further headers that such pages may send, such as `X-Team`. The headers of the protocol, `Authorization`, `traceparent`,
    * `tracestate` and `baggage` are always among them. Default: none.
    */

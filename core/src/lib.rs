@@ -85,7 +85,9 @@ pub use mcp_resources_runtime::server::{Structured, ToolReturn};
 #[cfg(all(feature = "server", unix))]
 pub use mcp_resources_runtime::testing;
 #[cfg(any(feature = "http", feature = "pipe"))]
-pub use mcp_resources_runtime::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
+pub use mcp_resources_runtime::transport::{
+    self, AuditFile, AuditLog, AuditRotation, AuditSink, load_policy,
+};
 
 // Providers that are ready-made.
 #[cfg(feature = "providers")]

@@ -14,7 +14,7 @@ import { heard, server, talk } from './helpers.mjs';
 const FIXTURES = new URL('../fixtures/audit/', import.meta.url);
 const CASES = JSON.parse(readFileSync(new URL('cases.json', FIXTURES), 'utf8'));
 const SCHEMA = JSON.parse(readFileSync(new URL('line.schema.json', FIXTURES), 'utf8'));
-const VOLATILE = ['time', 'connection', 'bytes', 'duration', 'principal'];
+const VOLATILE = ['time', 'timestamp', 'address', 'connection', 'bytes', 'duration', 'principal'];
 const SECRET = 'secret contents';
 
 /** The server of the cases: see `tests/fixtures/README.md`. */

@@ -37,7 +37,7 @@ from vectors import ROOT
 FIXTURES = ROOT / "tests" / "fixtures" / "audit"
 CASES: list[dict[str, Any]] = json.loads((FIXTURES / "cases.json").read_text("utf-8"))
 SCHEMA = json.loads((FIXTURES / "line.schema.json").read_text("utf-8"))
-VOLATILE = {"time", "connection", "bytes", "duration", "principal"}
+VOLATILE = {"time", "timestamp", "address", "connection", "bytes", "duration", "principal"}
 
 Audit = Callable[[dict[str, Any]], object] | str | os.PathLike[str]
 

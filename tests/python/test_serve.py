@@ -305,7 +305,8 @@ async def test_sighup_reads_the_file_again(serve: Start, project: Path) -> None:
     """S-01: what has changed is served anew, clients hear that lists have changed; a wrong file changes nothing."""
     path = config(project.parent)
     with serve("--config", str(path), "--http", "0") as served:
-        async with Client(served.url()) as client:
+        url = served.url()
+        async with Client(url) as client:
             assert "file:///app/README.md" in await uris(client)
             roots = {"app": "project", "code": "project/src"}
             config(project.parent, providers=[{"files": {"roots": roots}}])
@@ -318,14 +319,19 @@ async def test_sighup_reads_the_file_again(serve: Start, project: Path) -> None:
             assert "nowhere" in served.wait_for("error:")
             assert await client.read("file:///code/main.py") == "print('hello')\n"
 
-            config(project.parent, guard={"deny": "**"}, instructions="Read less.")
+            config(
+                project.parent, guard={"deny": "**/main.py", "redact": "jwt"}, instructions="Read less.", tools=False
+            )
             served.process.send_signal(signal.SIGHUP)
-            served.wait_for("a change of guard takes effect when the server is started again")
-            served.wait_for("a change of name, version, title, description, instructions or tools takes effect")
+            served.wait_for("a change of guard.redact takes effect when the server is started again")
+            served.wait_for("a change of tools takes effect when the server is started again")
             served.wait_for("read again")
-            with pytest.raises(LookupError):
-                await client.read("file:///code/main.py")
+            for uri in ("file:///code/main.py", "file:///app/src/main.py"):
+                with pytest.raises(LookupError):
+                    await client.read(uri)
             assert await client.read("file:///app/README.md") == "# Project\n"
+            async with Client(url) as other:
+                assert (await other.about()).instructions == "Read less."
         assert served.end() == 0
 
 

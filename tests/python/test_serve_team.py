@@ -285,7 +285,8 @@ def test_a_file_is_checked(run: Run, team: Path, tmp_path: Path, project: Path) 
     assert "file:///project/README.md\n" in seen["bob"].stdout
 
 
-TEN_MISTAKES: list[tuple[dict[str, object], str]] = [
+FILES = {"files": {"roots": "project"}}
+MISTAKES: list[tuple[dict[str, object], str]] = [
     ({"auth": {}}, "auth does not say how clients prove who they are"),
     ({"auth": {"token": "t"}}, 'auth: unexpected key "token"; did you mean "tokens"?'),
     ({"auth": {"tokens": "none.yaml"}}, "auth.tokens: {folder}/none.yaml: it does not exist"),
@@ -296,10 +297,36 @@ TEN_MISTAKES: list[tuple[dict[str, object], str]] = [
     ({"tls": {"cert": "server.pem"}}, "tls.key is missing"),
     ({"tls": {"cert": "server.pem", "key": "server.key"}}, "tls: {folder}/server.pem: expected certificates in PEM"),
     ({"guard": {"http": {"tls": {}}}}, "write tls beside guard"),
+    ({"providers": [FILES | {"for": []}]}, "providers[0].for is empty, so nobody would know the source"),
+    ({"providers": [FILES, FILES | {"for": 7}]}, "providers[1].for is 7, expected a list of scopes or groups"),
+    (
+        {"providers": [{"clock": None}, {"clock": None, "for": "a"}]},
+        "providers[1].for: the URIs of entries of clock cannot",
+    ),
+    (
+        {"providers": [FILES | {"for": "a"}], "guard": {"groups": {"file:**": "b"}}},
+        "providers[0].for: guard.groups has",
+    ),
+    (
+        {"auth": {"tokens": "${MCP_NONE_OF_THESE}"}},
+        "auth.tokens: the variable MCP_NONE_OF_THESE is not set; set it, or",
+    ),
+    ({"tls": {"cert": {"file": "none"}}}, "tls.cert.file: {folder}/none: it does not exist"),
+    ({"guard": {"audit": {"file": "a", "keep": 1}}}, "guard.audit.keep needs max_bytes"),
+    (
+        {"guard": {"audit": {"file": "a", "max_bytes": "1M"}}},
+        'guard.audit.max_bytes is "1M", expected a number of bytes',
+    ),
+    (
+        {"guard": {"http": {"trusted_proxies": ["10/8"]}}},
+        'guard.http: trusted_proxies is "10/8", expected addresses such as',
+    ),
+    ({"guard": {"allow": "x:///{user}/**"}}, "there is no placeholder {{user}}; write {{principal}} or {{group}}"),
+    ({"guard": {"deny": "x:///{group}*/a"}}, "may have no other placeholder and no wildcard"),
 ]
 
 
-@pytest.mark.parametrize(("members", "text"), TEN_MISTAKES)
+@pytest.mark.parametrize(("members", "text"), MISTAKES)
 def test_wrong_files(run: Run, tmp_path: Path, project: Path, members: dict[str, object], text: str) -> None:
     """S-20: every wrong value names key, file and remedy, at the start and under `--check`."""
     path = config(tmp_path, **({"providers": [{"files": {"roots": "project"}}]} | members))
@@ -309,6 +336,35 @@ def test_wrong_files(run: Run, tmp_path: Path, project: Path, members: dict[str,
         assert refused.stderr.startswith(f"error: {path}: "), refused.stderr
         assert text.format(folder=tmp_path) in refused.stderr
         assert refused.stdout == ""
+
+
+def test_secrets_are_not_shown(run: Run, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S-20: a message has the reference to a value, never the value, whether it is right or wrong."""
+    monkeypatch.setenv("MCP_TEST_PASSWORD", "hunter2-of-the-environment")
+    (tmp_path / "secret").write_text("hunter2-of-the-file\n")
+    for members in [
+        {"title": {"a": "${MCP_TEST_PASSWORD}"}},
+        {"providers": [{"files": {"roots": "/none/${MCP_TEST_PASSWORD}"}}]},
+        {"providers": [{"files": {"roots": ["project", {"file": "secret"}]}}]},
+        {"auth": {"jwt": {"issuer": {"file": "secret"}, "audience": "a", "jwks_url": "http://${MCP_TEST_PASSWORD}/"}}},
+        {"tls": {"cert": {"file": "secret"}, "key": "${MCP_TEST_PASSWORD}"}},
+        {"guard": {"rate": "${MCP_TEST_PASSWORD}"}},
+        {"providers": [{"db": {"databases": {"x": {"url": "postgres://u:${MCP_TEST_PASSWORD}@127.0.0.1:1/x"}}}}]},
+    ]:
+        path = config(tmp_path, **({"providers": [FILES]} | members))
+        refused = run("serve", "--config", str(path), "--check")
+        assert refused.returncode in (1, 2), members
+        assert "hunter2" not in refused.stderr + refused.stdout, refused.stderr
+    path = config(tmp_path, title="${MCP_TEST_PASSWORD:-x}", instructions={"file": "secret"}, providers=[FILES])
+    assert run("serve", "--config", str(path), "--check", "--as", "alice").returncode == 0
+
+
+def test_groups_of_a_token(run: Run, tmp_path: Path) -> None:
+    """S-20: `token new --group` writes them, and `token list` shows them."""
+    new_token(run, "alice", "--group", "engineering", "--group", "on call")
+    assert 'groups: ["engineering","on call"]' in (tmp_path / "tokens.yaml").read_text()
+    assert "engineering, on call" in run("token", "list", "--file", "tokens.yaml").stdout
+    assert run("token", "new", "bob", "--group", "", "--file", "tokens.yaml").returncode == 2
 
 
 async def test_a_watch_ends_with_its_token(run: Run, serve: Start, team: Path, project: Path) -> None:

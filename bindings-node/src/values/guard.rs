@@ -30,6 +30,8 @@ pub struct Requester {
     pub principal: Option<String>,
     /// The scopes of its token.
     pub scopes: Option<Vec<String>>,
+    /// Its groups.
+    pub groups: Option<Vec<String>>,
 }
 
 #[napi]
@@ -80,6 +82,8 @@ impl PolicySource {
 
 impl Requester {
     fn principal(self) -> Arc<Principal> {
-        Principal::new(self.principal.unwrap_or_default()).with_scopes(self.scopes.unwrap_or_default())
+        Principal::new(self.principal.unwrap_or_default())
+            .with_scopes(self.scopes.unwrap_or_default())
+            .with_groups(self.groups.unwrap_or_default())
     }
 }

@@ -61,7 +61,11 @@ class PrincipalPolicy(TypedDict, total=False):
 
 
 class Policy(TypedDict, total=False):
-    """An access policy, with the same keys as a policy file. Globs are matched against canonical URIs."""
+    """An access policy, with the same keys as a policy file. Globs are matched against canonical URIs.
+
+    In the globs of `allow`, `deny`, `scopes` and `groups`, `{principal}` is the identity of the client, and `{group}`
+    each of its groups.
+    """
 
     allow: _OneOrMany | None
     """Globs: the URIs that clients see; to them, others do not exist. Default `*`: all."""
@@ -69,6 +73,9 @@ class Policy(TypedDict, total=False):
     """Globs: URIs that clients do not see, even if `allow` has them. Default: none."""
     scopes: Mapping[str, _OneOrMany]
     """The scopes that a token must have for the URIs of a glob. Default: none."""
+    groups: Mapping[str, _OneOrMany]
+    """The groups of which one sees the URIs of a glob; to others they do not exist. A scope counts as a group. Default:
+    none."""
     principals: Mapping[str, PrincipalPolicy]
     """Restrictions for single principals, by their identity; the client on stdio is `""`. Default: none."""
     tools: NamePolicy
@@ -101,34 +108,41 @@ class Guard:
         check_policy("policy", policy)
         self._core = _core.Guard(policy, explicit_denials)
 
-    def decide(self, uri: str, *, principal: str = "", scopes: Sequence[str] = ()) -> Decision:
+    def decide(
+        self, uri: str, *, principal: str = "", scopes: Sequence[str] = (), groups: Sequence[str] = ()
+    ) -> Decision:
         """Returns whether a client may see a URI, in any spelling.
 
         Args:
             uri: the URI.
             principal: the identity of the client. Default: the client on stdio.
             scopes: the scopes of its token. Default: none.
+            groups: the groups of the client. Default: none.
 
         Raises:
             InvalidUriError: `uri` is not a URI.
         """
-        return self._core.decide(*_arguments("uri", uri, principal, scopes))[0]
+        return self._core.decide(*_arguments("uri", uri, principal, scopes, groups))[0]
 
-    def missing_scopes(self, uri: str, *, principal: str = "", scopes: Sequence[str] = ()) -> list[str]:
+    def missing_scopes(
+        self, uri: str, *, principal: str = "", scopes: Sequence[str] = (), groups: Sequence[str] = ()
+    ) -> list[str]:
         """Returns the scopes that the token lacks for a URI, if `decide` returns `missing_scope`; else an empty list.
 
         Raises:
             InvalidUriError: `uri` is not a URI.
         """
-        return self._core.decide(*_arguments("uri", uri, principal, scopes))[1]
+        return self._core.decide(*_arguments("uri", uri, principal, scopes, groups))[1]
 
-    def knows_template(self, template: str, *, principal: str = "", scopes: Sequence[str] = ()) -> bool:
+    def knows_template(
+        self, template: str, *, principal: str = "", scopes: Sequence[str] = (), groups: Sequence[str] = ()
+    ) -> bool:
         """Returns whether a client sees a template in the list: whether the policy allows one of its URIs.
 
         Raises:
             InvalidTemplateError: `template` is not a URI template.
         """
-        return self._core.knows_template(*_arguments("template", template, principal, scopes))
+        return self._core.knows_template(*_arguments("template", template, principal, scopes, groups))
 
 
 def check_policy(name: str, given: object) -> None:
@@ -140,7 +154,9 @@ def check_policy(name: str, given: object) -> None:
         )
 
 
-def _arguments(name: str, given: str, principal: str, scopes: Sequence[str]) -> tuple[str, str, list[str]]:
+def _arguments(
+    name: str, given: str, principal: str, scopes: Sequence[str], groups: Sequence[str]
+) -> tuple[str, str, list[str], list[str]]:
     checks.text(name, given)
     checks.text("principal", principal)
-    return given, principal, checks.texts("scopes", scopes)
+    return given, principal, checks.texts("scopes", scopes), checks.texts("groups", groups)

@@ -120,6 +120,10 @@ class HttpOptions(TypedDict, total=False):
     cors_headers: Sequence[str]
     """Further headers that such pages may send, such as `X-Team`. The headers of the protocol, `Authorization`,
     `traceparent`, `tracestate` and `baggage` are always among them. Default: none."""
+    trusted_proxies: Sequence[str]
+    """Addresses of reverse proxies, such as `10.0.0.0/8`, or `unix`. A request from one of them comes from the client
+    that its header `X-Forwarded-For` names: in the audit log, and where anonymous clients are counted. Default:
+    none."""
     answers: Literal["either", "json", "events"]
     """The form of answers: `json`, `events` (a stream of events), or `either`, which chooses for each request. Default
     `either`."""

@@ -30,8 +30,9 @@ impl Guard {
         uri: &str,
         principal: &str,
         scopes: Vec<String>,
+        groups: Vec<String>,
     ) -> PyResult<(&'static str, Vec<String>)> {
-        let who = Principal::new(principal).with_scopes(scopes);
+        let who = Principal::new(principal).with_scopes(scopes).with_groups(groups);
         let decision = self.0.decide_uri(&who, uri);
         let decision = decision.map_err(|error| raise(py, "InvalidUri", (error.to_string(),)))?;
         Ok((decision.as_str(), decision.missing_scopes()))
@@ -44,9 +45,11 @@ impl Guard {
         template: &str,
         principal: &str,
         scopes: Vec<String>,
+        groups: Vec<String>,
     ) -> PyResult<bool> {
         let template = UriTemplate::parse(template).map_err(|error| invalid_template(py, &error))?;
-        Ok(self.0.knows_template(&Principal::new(principal).with_scopes(scopes), &template))
+        let who = Principal::new(principal).with_scopes(scopes).with_groups(groups);
+        Ok(self.0.knows_template(&who, &template))
     }
 }
 

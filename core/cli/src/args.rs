@@ -87,10 +87,8 @@ pub(crate) struct ServerArgs {
 /// Serve files and other sources, over stdio or HTTP
 #[derive(Args, Debug)]
 #[command(after_help = "Providers:
-  DIR, files:DIR, git:DIR, docs:DIR, skills:DIR   a directory; NAME=DIR names it
-  rag:NAME=DIR  gdrive:FILE  config:FILE,GLOB  env:NAME  db:NAME=URL,TABLE
-  api:FILE  metrics:  results:SCHEME  clock:
-SIGHUP reads the file of --config again.
+  DIR files:DIR git:DIR docs:DIR skills:DIR metrics: clock: results:SCHEME
+  rag:NAME=DIR gdrive:FILE config:FILE,GLOB env:NAME db:NAME=URL,TABLE api:FILE
 Example: mcp-resources serve files:app=src files:docs")]
 pub(crate) struct Serve {
     /// Sources to serve: KIND:ARGUMENT, or a directory
@@ -98,9 +96,12 @@ pub(crate) struct Serve {
     /// Serve the providers of a YAML or JSON file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "provider")]
     pub(crate) config: Option<PathBuf>,
-    /// Serve over HTTP: [HOST:]PORT, or unix:PATH
+    /// Serve over HTTP: [HOST:]PORT, unix:PATH, or systemd
     #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse)]
     pub(crate) http: Option<HttpAddress>,
+    /// Serve /health and /metrics at an address of their own
+    #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse, requires = "http")]
+    pub(crate) status: Option<HttpAddress>,
     /// Serve other machines without asking who they are
     #[arg(long, requires = "http")]
     pub(crate) public: bool,
@@ -113,9 +114,15 @@ pub(crate) struct Serve {
     /// With --check: print what this person sees
     #[arg(long = "as", value_name = "NAME", requires = "check")]
     pub(crate) principal: Option<String>,
-    /// With --as: a scope or --group of the person
-    #[arg(long, alias = "group", value_name = "SCOPE", requires = "principal")]
+    /// With --as: a scope; --group is for a group
+    #[arg(long, value_name = "SCOPE", requires = "principal")]
     pub(crate) scope: Vec<String>,
+    /// With --as: a group of the person; may be repeated
+    #[arg(long, value_name = "GROUP", requires = "principal", hide = true)]
+    pub(crate) group: Vec<String>,
+    /// Read the file again when it changes, as on SIGHUP
+    #[arg(long, requires = "config", conflicts_with = "check")]
+    pub(crate) watch_config: bool,
     /// Serve beside this server, which gets what is not ours
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName, conflicts_with = "http")]
     pub(crate) command: Vec<String>,
@@ -147,6 +154,9 @@ pub(crate) enum TokenAction {
         /// A scope of the token; may be repeated
         #[arg(long, value_name = "SCOPE")]
         scope: Vec<String>,
+        /// A group of the person; may be repeated
+        #[arg(long, value_name = "GROUP")]
+        group: Vec<String>,
         /// How long it is good, such as 90d or 12h [default: for ever]
         #[arg(long, value_name = "TIME")]
         expires: Option<String>,
@@ -154,7 +164,7 @@ pub(crate) enum TokenAction {
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
-    /// List names, scopes and expiry
+    /// List names, scopes, groups and expiry
     #[command(after_help = "Example: mcp-resources token list --file tokens.yaml")]
     List {
         /// The file of the tokens
@@ -366,17 +376,22 @@ pub(crate) enum HttpAddress {
     Tcp { host: String, port: u16 },
     /// The path of a Unix socket.
     Unix(PathBuf),
+    /// The socket that the service manager has passed.
+    Systemd,
 }
 
 impl HttpAddress {
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
-            "it must be a port from 0 to 65535, such as 8000, a host before it, such as 0.0.0.0:8000, or unix:PATH; port 0 is \
-             any free one"
+            "it must be a port from 0 to 65535, such as 8000, a host before it, such as 0.0.0.0:8000, unix:PATH, or \
+             systemd; port 0 is any free one"
                 .to_owned()
         };
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() { Err(wrong()) } else { Ok(Self::Unix(path.into())) };
+        }
+        if text == "systemd" {
+            return Ok(Self::Systemd);
         }
         let (host, port) = text.rsplit_once(':').unwrap_or(("127.0.0.1", text));
         let port = port.parse().map_err(|_| wrong())?;
@@ -517,6 +532,7 @@ mod tests {
         assert_eq!(HttpAddress::parse("[::]:80"), tcp("::", 80));
         assert_eq!(HttpAddress::parse("localhost:0"), tcp("localhost", 0));
         assert_eq!(HttpAddress::parse("unix:/run/x.sock"), Ok(HttpAddress::Unix("/run/x.sock".into())));
+        assert_eq!(HttpAddress::parse("systemd"), Ok(HttpAddress::Systemd));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Law: no control character, terminal escape or bidirectional override from a server reaches a terminal.
 
+use crate::serve::without_values;
 use clap::builder::styling::{AnsiColor, Style};
 use mcp_resources_engine::connection::{Contents, PlainContents};
 use mcp_resources_engine::safe_text::{self, is_unsafe};
@@ -34,7 +35,8 @@ pub(crate) fn say(what: &str, text: &str) {
         "warning" => AnsiColor::Yellow.on_default().bold(),
         _ => AnsiColor::Cyan.on_default(),
     };
-    hint(&format!("{style}{what}:{style:#} {}\n", plain(text)));
+    let text = without_values(text);
+    hint(&format!("{style}{what}:{style:#} {}\n", plain(&text)));
 }
 
 /// Writes text to stderr unchanged, without colours if stderr is not a terminal. Errors are ignored.

@@ -11,11 +11,11 @@ use std::io::{self, Write};
 /// Does what the words say. A new token is the only thing on stdout.
 pub(crate) fn run(args: &Token) -> Outcome {
     match &args.action {
-        TokenAction::New { name, scope, expires, file } => {
+        TokenAction::New { name, scope, group, expires, file } => {
             let named = |reason: String| Failed::new(format!("{}: {reason}", file.display()));
             let expires = expires.as_deref().map(|text| tokens::after(Timestamp::now(), text)).transpose();
             let expires = expires.map_err(|reason| Failed::usage(format!("--expires: {reason}")))?;
-            let (token, entry) = TokenEntry::generate(name, scope, expires).map_err(Failed::usage)?;
+            let (token, entry) = TokenEntry::generate(name, scope, group, expires).map_err(Failed::usage)?;
             tokens::add(file, &entry).map_err(named)?;
             writeln!(io::stdout().lock(), "{token}")?;
             output::say("note", "it is shown this once; only its SHA-256 is stored");
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Token) -> Outcome {
                 tokens::read(file).map_err(|reason| Failed::new(format!("{}: {reason}", file.display())))?;
             let now = Timestamp::now();
             let rows: Vec<Vec<String>> = entries.iter().map(|entry| row(entry, now)).collect();
-            let table = output::table(&["NAME", "SCOPES", "EXPIRES"], &rows, output::columns());
+            let table = output::table(&["NAME", "SCOPES", "GROUPS", "EXPIRES"], &rows, output::columns());
             let mut out = anstream::stdout().lock();
             out.write_all(table.as_bytes())?;
             Ok(0)
@@ -54,5 +54,7 @@ fn row(entry: &TokenEntry, now: Timestamp) -> Vec<String> {
         Some(time) if time <= now => format!("{time} (expired)"),
         Some(time) => time.to_string(),
     };
-    vec![output::plain(&entry.name).into_owned(), entry.scopes.join(" "), expires]
+    let groups = entry.groups.join(", ");
+    let plain = |text: &str| output::plain(text).into_owned();
+    vec![plain(&entry.name), entry.scopes.join(" "), plain(&groups), expires]
 }

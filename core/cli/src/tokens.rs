@@ -1,7 +1,7 @@
 //! The file of bearer tokens: one line for each, with its SHA-256 in the place of the token.
 //!
 //! ```yaml
-//! - {name: "alice", sha256: "9f86d081…", scopes: ["notes:read"], expires: "2027-02-24T00:00:00Z"}
+//! - {name: "alice", sha256: "9f86d081…", scopes: ["notes:read"], groups: ["docs"], expires: "2027-02-24T00:00:00Z"}
 //! ```
 //!
 //! Law: a token is shown once, when it is made, and stored nowhere. Lines that this module did not write stay as they are.
@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
 
-const KEYS: [&str; 4] = ["name", "sha256", "scopes", "expires"];
+const KEYS: [&str; 5] = ["name", "sha256", "scopes", "groups", "expires"];
 /// Maximum number of tokens in a file.
 const MOST: usize = 10_000;
 /// Maximum length of a name in bytes.
@@ -36,6 +36,7 @@ pub(crate) struct TokenEntry {
     pub(crate) name: String,
     pub(crate) sha256: [u8; 32],
     pub(crate) scopes: Vec<String>,
+    pub(crate) groups: Vec<String>,
     /// `None`: never.
     pub(crate) expires: Option<Timestamp>,
 }
@@ -44,10 +45,11 @@ impl TokenEntry {
     /// Makes a token, and returns it with its entry.
     ///
     /// # Errors
-    /// The name or a scope that no token can have, or that there is no randomness.
+    /// The name, a scope or a group that no token can have, or that there is no randomness.
     pub(crate) fn generate(
         name: &str,
         scopes: &[String],
+        groups: &[String],
         expires: Option<Timestamp>,
     ) -> Result<(String, Self), String> {
         use base64::Engine as _;
@@ -55,7 +57,8 @@ impl TokenEntry {
         getrandom::fill(&mut random).map_err(|error| format!("the system has no randomness: {error}"))?;
         let token = format!("{PREFIX}{}", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random));
         let sha256 = Sha256::digest(&token).into();
-        let entry = Self { name: name.into(), sha256, scopes: scopes.to_vec(), expires };
+        let (scopes, groups) = (scopes.to_vec(), groups.to_vec());
+        let entry = Self { name: name.into(), sha256, scopes, groups, expires };
         entry.check().map(|()| (token, entry))
     }
 
@@ -68,10 +71,13 @@ impl TokenEntry {
             let reason = "expected the name of a person or a program, other than \"anonymous\"";
             return Err(format!("name is {:?}, {reason}", self.name));
         }
-        match self.scopes.iter().find(|scope| !is_scope(scope)) {
-            Some(wrong) => Err(format!(
+        if let Some(wrong) = self.scopes.iter().find(|scope| !is_scope(scope)) {
+            return Err(format!(
                 "scopes has {wrong:?}, expected printable ASCII without spaces, quotes and backslashes"
-            )),
+            ));
+        }
+        match self.groups.iter().find(|group| !is_group(group)) {
+            Some(wrong) => Err(format!("groups has {wrong:?}, expected the name of a group, such as docs")),
             None => Ok(()),
         }
     }
@@ -83,6 +89,9 @@ impl TokenEntry {
             format!("- {{name: {}, sha256: {}", text(&self.name), text(&hexadecimal(&self.sha256)));
         if !self.scopes.is_empty() {
             let _ = write!(line, ", scopes: {}", json!(self.scopes));
+        }
+        if !self.groups.is_empty() {
+            let _ = write!(line, ", groups: {}", json!(self.groups));
         }
         if let Some(expires) = self.expires {
             let _ = write!(line, ", expires: {}", text(&expires.to_string()));
@@ -106,20 +115,27 @@ impl TokenEntry {
         let sha256 = text("sha256").and_then(bytes).ok_or_else(|| {
             format!("sha256 of {name:?} is not 64 hexadecimal digits; make the entry with `mcp-resources token new`")
         })?;
-        let entry = Self { name, sha256, scopes: scopes(members)?, expires: expiry(members)? };
+        let scopes = texts(members, "scopes", "[\"notes:read\"]")?;
+        let groups = texts(members, "groups", "[\"docs\"]")?;
+        let entry = Self { name, sha256, scopes, groups, expires: expiry(members)? };
         entry.check().map(|()| entry)
     }
 }
 
-fn scopes(members: &Map<String, Value>) -> Result<Vec<String>, String> {
-    const EXPECTED: &str = "scopes is no list of texts, such as [\"notes:read\"]";
-    match members.get("scopes") {
+fn texts(members: &Map<String, Value>, key: &str, example: &str) -> Result<Vec<String>, String> {
+    let wrong = || format!("{key} is no list of texts, such as {example}");
+    match members.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(all)) => {
-            all.iter().map(|scope| scope.as_str().map(str::to_owned).ok_or_else(|| EXPECTED.into())).collect()
+            all.iter().map(|text| text.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
         }
-        Some(_) => Err(EXPECTED.into()),
+        Some(_) => Err(wrong()),
     }
+}
+
+/// Whether a text can be the name of a group.
+pub(crate) fn is_group(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MOST_NAME && !text.contains(char::is_control)
 }
 
 fn expiry(members: &Map<String, Value>) -> Result<Option<Timestamp>, String> {
@@ -267,13 +283,13 @@ mod tests {
         let path = folder.join("tokens.yaml");
         let expires = Some("2027-02-24T00:00:00Z".parse().unwrap());
         let scopes = ["notes:read".to_owned()];
-        let (token, alice) = TokenEntry::generate("alice", &scopes, expires).unwrap();
+        let (token, alice) = TokenEntry::generate("alice", &scopes, &["a b".to_owned()], expires).unwrap();
         assert!(token.starts_with(PREFIX) && token.len() > 40);
         add(&path, &alice).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&token) && text.starts_with(HEAD), "{text}");
         fs::write(&path, format!("{text}# bob is on leave")).unwrap();
-        let (_, bob) = TokenEntry::generate("bob \"the builder\"", &[], None).unwrap();
+        let (_, bob) = TokenEntry::generate("bob \"the builder\"", &[], &[], None).unwrap();
         add(&path, &bob).unwrap();
         assert_eq!(read(&path).unwrap(), [alice.clone(), bob.clone()]);
         assert_eq!(revoke(&path, "carol"), Ok(0));
@@ -298,6 +314,8 @@ mod tests {
             (&*format!("- {{name: anonymous, sha256: '{digest}'}}"), "name is \"anonymous\""),
             (&*format!("- {{name: a, sha256: '{digest}', scopes: x}}"), "scopes is no list"),
             (&*format!("- {{name: a, sha256: '{digest}', scopes: ['a b']}}"), "scopes has \"a b\""),
+            (&*format!("- {{name: a, sha256: '{digest}', groups: docs}}"), "groups is no list"),
+            (&*format!("- {{name: a, sha256: '{digest}', groups: ['']}}"), "groups has \"\""),
             (&*format!("- {{name: a, sha256: '{digest}', expires: soon}}"), "expires is \"soon\""),
         ] {
             fs::write(&path, text).unwrap();

@@ -47,6 +47,9 @@ mod watching;
 
 pub use builder::ClientBuilder;
 pub use config::{ClientConfig, ConfigError, ServerConfig};
+// Hidden, for the command: the file of `serve` has the same references.
+#[doc(hidden)]
+pub use config::ExpandScope;
 pub use handle::{Client, ListChanges, ListScope};
 pub use hooks::{Answer, ProgressFn};
 pub use listing::Listing;

@@ -1,9 +1,12 @@
 //! The principal that sends a request, and the rights from its verified token.
 
 use crate::now::{Millis, Now};
+use std::any::Any;
 use std::borrow::Cow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 /// The identity of HTTP clients without a token. No token can have it.
 pub const ANONYMOUS: &str = "anonymous";
@@ -29,12 +32,21 @@ enum PrincipalKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network(u64);
 
-/// The rights of a principal: the scopes of its token, including implied ones, and its claims.
+/// The rights of a principal: the scopes of its token, including implied ones, its groups and its claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Grant {
     scopes: Vec<String>,
+    groups: Vec<String>,
     claims: Option<Arc<str>>,
+    /// The client that the token was made for.
+    client: Option<Arc<str>>,
+    derived: Derived,
 }
+
+/// A value that a policy has derived from the identity and the groups, so that it is not derived for each URI. A copy with
+/// other rights starts without one.
+#[derive(Default)]
+struct Derived(RwLock<Option<Arc<dyn Any + Send + Sync>>>);
 
 impl Principal {
     /// The peer at the other end of a pipe. It runs as the same user as the server.
@@ -75,10 +87,26 @@ impl Principal {
         Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
     }
 
-    /// Returns a copy with these claims, a JSON object.
+    /// Returns a copy with these claims, a JSON object. The claim `groups`, a text or a list of texts, becomes its
+    /// [`groups`](Self::groups).
     #[must_use]
     pub fn with_claims(&self, claims: Option<Arc<str>>) -> Arc<Self> {
-        let grant = Grant { claims, ..Grant::clone(&self.grant) };
+        let known = claims.as_deref().and_then(|claims| serde_json::from_str::<KnownClaims>(claims).ok());
+        let KnownClaims { groups, client_id, azp } = known.unwrap_or_default();
+        let groups = groups.map_or_else(|| self.grant.groups.clone(), |groups| groups.0);
+        let client = client_id.or(azp).and_then(|client| client.0.into_iter().next()).map(Arc::from);
+        let grant = Grant { claims, client, ..Grant::clone(&self.grant) };
+        Arc::new(Self { grant: Arc::new(grant), ..self.clone() }).with_groups(groups)
+    }
+
+    /// Returns a copy that belongs to these groups. Empty names are left out.
+    #[must_use]
+    pub fn with_groups(&self, groups: impl IntoIterator<Item = impl Into<String>>) -> Arc<Self> {
+        let mut groups: Vec<String> = groups.into_iter().map(Into::into).collect();
+        groups.retain(|group| !group.is_empty());
+        groups.sort_unstable();
+        groups.dedup();
+        let grant = Grant { groups, ..Grant::clone(&self.grant) };
         Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
     }
 
@@ -104,13 +132,17 @@ impl Principal {
     pub(crate) fn authority(&self) -> Cow<'_, str> {
         // Does not occur at the beginning of the short form.
         const LONG: char = '\0';
-        let scopes = &self.grant.scopes;
-        if scopes.is_empty() && !self.id.starts_with(LONG) {
+        let Grant { scopes, groups, .. } = &*self.grant;
+        if scopes.is_empty() && groups.is_empty() && !self.id.starts_with(LONG) {
             return Cow::Borrowed(&self.id);
         }
         let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         scopes.sort_unstable();
-        Cow::Owned(format!("{LONG}{}:{}{}", self.id.len(), self.id, scopes.join(" ")))
+        let mut text = format!("{LONG}{}:{}{}", self.id.len(), self.id, scopes.join(" "));
+        for group in groups {
+            text.push_str(&format!("{LONG}{}:{group}", group.len()));
+        }
+        Cow::Owned(text)
     }
 
     /// Whether it is the local process.
@@ -141,11 +173,88 @@ impl Principal {
         &self.grant.scopes
     }
 
+    /// The groups that it belongs to, sorted: those that its verifier, or the claim `groups` of its token, names.
+    pub fn groups(&self) -> &[String] {
+        &self.grant.groups
+    }
+
+    /// The identifier of the client that its token was made for: the claim `client_id`, or `azp`.
+    pub fn client_id(&self) -> Option<&str> {
+        self.grant.client.as_deref()
+    }
+
+    /// Whether its identity was proven: it is neither the local process nor an anonymous client.
+    pub(crate) fn is_named(&self) -> bool {
+        self.kind == PrincipalKind::Named
+    }
+
+    /// The value that [`Principal::derive`] has kept, if it is a `T`.
+    pub(crate) fn derived<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let kept = self.grant.derived.0.read().unwrap_or_else(PoisonError::into_inner);
+        kept.clone()?.downcast().ok()
+    }
+
+    /// Keeps a value that depends on identity, scopes and groups alone.
+    pub(crate) fn derive(&self, value: Arc<dyn Any + Send + Sync>) {
+        *self.grant.derived.0.write().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    }
+
     /// The claims of its token, a JSON object; `None` without a token, or if its verifier returned none. Tokens of one
     /// principal share cached reads, whatever their claims.
     pub fn claims(&self) -> Option<&str> {
         self.grant.claims.as_deref()
     }
+}
+
+/// The claims of a token that mean something here.
+#[derive(Default, serde::Deserialize)]
+struct KnownClaims {
+    groups: Option<ClaimedNames>,
+    /// RFC 9068.
+    client_id: Option<ClaimedNames>,
+    /// OpenID Connect: the authorized party.
+    azp: Option<ClaimedNames>,
+}
+
+/// One name, or a list of names. Other values are no names.
+struct ClaimedNames(Vec<String>);
+
+impl<'de> serde::Deserialize<'de> for ClaimedNames {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let texts = match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => vec![text],
+            serde_json::Value::Array(all) => {
+                all.into_iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            _ => Vec::new(),
+        };
+        Ok(Self(texts))
+    }
+}
+
+impl Clone for Derived {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl fmt::Debug for Derived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Derived")
+    }
+}
+
+/// It is not a part of the identity.
+impl PartialEq for Derived {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Derived {}
+
+impl Hash for Derived {
+    fn hash<H: Hasher>(&self, _state: &mut H) {}
 }
 
 impl Network {

@@ -91,6 +91,8 @@ const fn entry<T: Declare>() -> KindEntry {
 
 /// A provider that was declared, whatever type it is.
 trait Declared: fmt::Debug {
+    /// See [`Declare::places`] and [`Declare::schemes`].
+    fn uris(&self) -> DeclaredUris;
     /// See [`Declare::merge`]. Both are of one kind.
     fn merge(&mut self, other: Box<dyn Declared>) -> Result<(), OptionError>;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
@@ -98,6 +100,10 @@ trait Declared: fmt::Debug {
 }
 
 impl<T: Declare> Declared for T {
+    fn uris(&self) -> DeclaredUris {
+        DeclaredUris { places: self.places(), schemes: self.schemes() }
+    }
+
     fn merge(&mut self, other: Box<dyn Declared>) -> Result<(), OptionError> {
         match other.into_any().downcast::<T>() {
             Ok(other) => Declare::merge(self, *other),
@@ -117,6 +123,16 @@ impl<T: Declare> Declared for T {
 /// The kinds that this build has, by name.
 pub fn kinds() -> impl Iterator<Item = &'static OptionKind> {
     ENTRIES.iter().map(|entry| &entry.kind)
+}
+
+/// The URIs that a declaration serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeclaredUris {
+    /// The URIs below which they all are, such as `git:///api`; empty if they cannot be told apart from those of another
+    /// declaration of the kind.
+    pub places: Vec<String>,
+    /// The schemes of the kind, with its indexes.
+    pub schemes: Vec<String>,
 }
 
 /// The providers declared so far.
@@ -143,15 +159,22 @@ impl ProviderSet {
     /// # Errors
     /// There is no such kind in this build, or its options are wrong. What was declared before stays.
     pub fn add(&mut self, kind: &str, options: OptionValue) -> Result<(), OptionError> {
+        self.declare(kind, options).map(drop)
+    }
+
+    /// Like [`ProviderSet::add`]; returns the URIs of this declaration.
+    ///
+    /// # Errors
+    /// As [`ProviderSet::add`].
+    pub fn declare(&mut self, kind: &str, options: OptionValue) -> Result<DeclaredUris, OptionError> {
         let entry = find(kind).ok_or_else(|| OptionError::unknown("provider", kind, &NAMES))?;
         let new = (entry.declare)(options, &self.folder)?;
+        let uris = new.uris();
         match self.declared.iter_mut().find(|(kind, _)| *kind == entry.kind.name) {
-            Some((_, before)) => before.merge(new),
-            None => {
-                self.declared.push((entry.kind.name, new));
-                Ok(())
-            }
+            Some((_, before)) => before.merge(new)?,
+            None => self.declared.push((entry.kind.name, new)),
         }
+        Ok(uris)
     }
 
     /// Whether nothing was declared.
@@ -255,6 +278,8 @@ mod tests {
             let said = add(text).unwrap_err().to_string();
             assert!(said.contains(message) && !said.contains("hunter2"), "{said}");
         }
+        let uris = ProviderSet::new().declare("files", "src".into()).unwrap();
+        assert_eq!(uris, DeclaredUris { places: vec!["file:///src".into()], schemes: vec!["file".into()] });
         assert_eq!(set.providers().len(), 2);
         assert!(NAMES.is_sorted());
     }

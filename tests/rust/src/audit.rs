@@ -12,7 +12,7 @@ use mcp_resources_runtime::transport::AuditSink;
 use serde_json::{Value, json};
 use std::sync::mpsc::channel;
 
-const VOLATILE: [&str; 5] = ["time", "connection", "bytes", "duration", "principal"];
+const VOLATILE: [&str; 7] = ["time", "timestamp", "address", "connection", "bytes", "duration", "principal"];
 
 async fn item(request: ReadRequest) -> Result<Contents<'static>, HandlerError> {
     match request.param("id") {

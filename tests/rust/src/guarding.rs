@@ -67,6 +67,7 @@ struct Case {
 struct Who {
     principal: String,
     scopes: Vec<String>,
+    groups: Vec<String>,
 }
 
 impl Case {
@@ -109,7 +110,7 @@ impl Case {
     }
 
     fn principal(&self) -> Arc<Principal> {
-        Principal::new(&*self.who.principal).with_scopes(&self.who.scopes)
+        Principal::new(&*self.who.principal).with_scopes(&self.who.scopes).with_groups(&self.who.groups)
     }
 }
 

@@ -4,15 +4,18 @@
 
 use super::auth::{CertificateFiles, OpenedAuth, TokenFile};
 use super::document::ServeDocument;
+use super::status::StatusListener;
 use crate::args::{HttpAddress, Serve};
 use crate::error::Failed;
 use crate::output;
+use listenfd::ListenFd;
 use mcp_resources_engine::http::{Hosts, Rules};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::transport::http::HttpServer;
 use std::future::{Future, pending};
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +30,20 @@ pub(super) struct ServeEndpoint {
     rules: Rules,
     auth: Option<OpenedAuth>,
     certificate: Option<CertificateFiles>,
+    status: Option<HttpAddress>,
 }
 
 enum Resolved {
     /// The addresses of a name, and the text that names them.
     Tcp(Vec<SocketAddr>, String),
     Unix(PathBuf),
+    /// The socket of a service manager.
+    Passed(PassedSocket),
+}
+
+enum PassedSocket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
 }
 
 /// The endpoint that the words and the file describe; `None` for stdio.
@@ -58,9 +69,7 @@ pub(super) fn open(
     };
     let address = resolve(address).map_err(Failed::usage)?;
     let mut rules = document.guard.rules.clone();
-    if let Resolved::Tcp(addresses, text) = &address
-        && !addresses.iter().all(|address| address.ip().is_loopback())
-    {
+    if let Some(text) = address.is_for_others() {
         if auth.is_none() && !args.public {
             return Err(Failed::usage(format!(
                 "--http {text} serves other machines, and nobody is asked who they are; write auth into the file of --config, \
@@ -78,12 +87,29 @@ pub(super) fn open(
             rules.hosts = Hosts::Any;
         }
     }
-    Ok(Some(ServeEndpoint { address, rules, auth, certificate }))
+    Ok(Some(ServeEndpoint { address, rules, auth, certificate, status: args.status.clone() }))
+}
+
+/// The warning about sources that nobody can know, because nobody has a group.
+pub(super) fn without_groups(document: &ServeDocument, args: &Serve) -> Option<&'static str> {
+    if !document.has_audiences() || document.auth.is_some() {
+        return None;
+    }
+    Some(match args.http {
+        Some(_) => {
+            "nobody belongs to a group without auth, so nobody knows the sources with for; write auth into the file"
+        }
+        None => {
+            "the client on stdio knows the sources with for only if the file gives it a scope, as \
+             guard: {principals: {\"\": {scopes: [engineering]}}}"
+        }
+    })
 }
 
 fn resolve(address: &HttpAddress) -> Result<Resolved, String> {
     match address {
         HttpAddress::Unix(path) => Ok(Resolved::Unix(path.clone())),
+        HttpAddress::Systemd => passed().map(Resolved::Passed),
         HttpAddress::Tcp { host, port } => {
             let text = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
             let found = (host.as_str(), *port).to_socket_addrs();
@@ -94,10 +120,43 @@ fn resolve(address: &HttpAddress) -> Result<Resolved, String> {
     }
 }
 
+/// The first socket that the service manager has passed.
+fn passed() -> Result<PassedSocket, String> {
+    let wrong = |error: io::Error| format!("--http systemd: the socket cannot be used: {error}");
+    let mut all = ListenFd::from_env();
+    // Each question leaves a socket of the other family where it is.
+    if let Ok(Some(listener)) = all.take_tcp_listener(0) {
+        return Ok(PassedSocket::Tcp(listener));
+    }
+    match all.take_unix_listener(0).map_err(wrong)? {
+        Some(listener) => Ok(PassedSocket::Unix(listener)),
+        None => {
+            Err("--http systemd: no socket was passed; start it by a .socket unit, or name an address".into())
+        }
+    }
+}
+
+impl Resolved {
+    /// The text of the address if other machines reach it.
+    fn is_for_others(&self) -> Option<String> {
+        match self {
+            Self::Tcp(addresses, text) => {
+                let is_local = addresses.iter().all(|address| address.ip().is_loopback());
+                (!is_local).then(|| text.clone())
+            }
+            Self::Passed(PassedSocket::Tcp(listener)) => {
+                let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+                (!is_local).then(|| "systemd".into())
+            }
+            Self::Unix(_) | Self::Passed(PassedSocket::Unix(_)) => None,
+        }
+    }
+}
+
 impl ServeEndpoint {
     /// Serves until a signal ends it.
     pub(super) async fn serve(self, server: ResourceServer) -> io::Result<()> {
-        let Self { address, rules, auth, certificate } = self;
+        let Self { address, rules, auth, certificate, status } = self;
         let scheme = if certificate.is_some() { "https" } else { "http" };
         let path = rules.path.clone();
         let tokens = auth.as_ref().and_then(OpenedAuth::file);
@@ -107,6 +166,11 @@ impl ServeEndpoint {
         }
         if let Some(certificate) = &certificate {
             builder = builder.tls(certificate.tls.clone());
+        }
+        if let Some(status) = status {
+            let status = StatusListener::bind(&status).await.map_err(io::Error::other)?;
+            output::say("note", &format!("health and metrics at http://{}", status.address()?));
+            tokio::spawn(status.serve(server.clone()));
         }
         let look = look_at_files(server, tokens, certificate);
         match address {
@@ -119,6 +183,18 @@ impl ServeEndpoint {
                     )
                 })?;
                 output::say("note", &format!("serving at {scheme}://{}{path}", listener.address()));
+                let endpoint = listener.server().clone();
+                until_ended(listener.serve(), endpoint, look).await
+            }
+            Resolved::Passed(PassedSocket::Tcp(listener)) => {
+                let listener = builder.bind_tcp_listener(listener)?;
+                output::say("note", &format!("serving at {scheme}://{}{path}", listener.address()));
+                let endpoint = listener.server().clone();
+                until_ended(listener.serve(), endpoint, look).await
+            }
+            Resolved::Passed(PassedSocket::Unix(listener)) => {
+                let listener = builder.bind_unix_listener(listener)?;
+                output::say("note", &format!("serving at the socket of systemd, path {path}"));
                 let endpoint = listener.server().clone();
                 until_ended(listener.serve(), endpoint, look).await
             }

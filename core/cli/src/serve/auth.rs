@@ -13,7 +13,7 @@ use mcp_resources_runtime::sync::Mutex;
 use mcp_resources_runtime::transport::http::{
     JwtVerifier, ProxyIdentity, StaticTokens, Tls, Verified, Verifier, Verifying,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -238,7 +238,7 @@ impl OpenedAuth {
 
 /// The state of a file by which a change is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileState {
+pub(super) struct FileState {
     inode: u64,
     size: u64,
     modified: (i64, i64),
@@ -246,7 +246,7 @@ struct FileState {
 
 impl FileState {
     /// `None` if the file cannot be looked at.
-    fn of(path: &Path) -> Option<Self> {
+    pub(super) fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
     }
@@ -303,6 +303,8 @@ fn verifier(entries: &[TokenEntry]) -> Arc<StaticTokens> {
     let verified = |entry: &TokenEntry| {
         let expires = entry.expires.map(|time| u64::try_from(time.as_millisecond()).unwrap_or(0));
         let verified = Verified::new(entry.name.as_str()).scopes(entry.scopes.iter().cloned());
+        let groups = (!entry.groups.is_empty()).then(|| json!({ "groups": entry.groups }).to_string().into());
+        let verified = verified.claims(groups);
         (entry.sha256, verified.expires(expires))
     };
     Arc::new(StaticTokens::from_digests(entries.iter().map(verified)))
@@ -356,7 +358,6 @@ impl CertificateFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn wrong(value: Value) -> String {
         AuthSection::parse(&value).unwrap_err()
@@ -415,6 +416,7 @@ mod tests {
             name: name.into(),
             sha256: [digest; 32],
             scopes: scopes.iter().map(|&scope| scope.to_owned()).collect(),
+            groups: Vec::new(),
             expires: None,
         };
         let before = [entry("alice", 1, &["a"]), entry("bob", 2, &[]), entry("carol", 3, &[])];

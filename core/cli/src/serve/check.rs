@@ -14,6 +14,7 @@ use mcp_resources_engine::http::Auth;
 use mcp_resources_engine::principal::ANONYMOUS;
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::transport::http::{StaticTokens, Verified};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
@@ -29,13 +30,13 @@ pub(super) fn run(document: ServeDocument, args: &Serve) -> Outcome {
     let status = runtime.block_on(async {
         // Its own files are read, whether or not the words name an address.
         drop(address::open(&document, &folder, args)?);
-        let serving = ServeState::begin(document, folder, !args.no_tools)?;
+        let serving = ServeState::begin(document, folder, args)?;
         match &args.principal {
             None => {
                 output::say("note", "the file has no mistake");
                 Ok(0)
             }
-            Some(name) => show(&serving.server, name, &args.scope).await,
+            Some(name) => show(&serving.server, name, args).await,
         }
     });
     runtime.shutdown_background();
@@ -43,14 +44,15 @@ pub(super) fn run(document: ServeDocument, args: &Serve) -> Outcome {
 }
 
 /// Prints the URIs and templates that a person sees, one on each line.
-async fn show(server: &ResourceServer, name: &str, scopes: &[String]) -> Outcome {
+async fn show(server: &ResourceServer, name: &str, args: &Serve) -> Outcome {
     let mut random = [0; TOKEN_BYTES];
     getrandom::fill(&mut random).map_err(|error| Failed::new(error.to_string()))?;
     let token = random.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
     let mut endpoint = server.http();
     let mut headers = BTreeMap::new();
     if name != ANONYMOUS {
-        let verified = Verified::new(name).scopes(scopes);
+        let groups = json!({ "groups": args.group }).to_string();
+        let verified = Verified::new(name).scopes(&args.scope).claims(Some(groups.into()));
         let tokens =
             StaticTokens::new([(&token, verified)]).map_err(|error| Failed::new(error.to_string()))?;
         endpoint = endpoint.auth(Auth::handed_out(), tokens);

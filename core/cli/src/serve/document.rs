@@ -3,23 +3,26 @@
 //! Law: every file gives either a document, or an error of one sentence that names the key.
 
 use super::auth::{AuthSection, TlsSection};
+use super::secrets;
+use crate::tokens::is_group;
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::http::Rules;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::option::{NamedOptions, OptionError, OptionValue};
 use mcp_resources_engine::suggest::unexpected;
 use mcp_resources_providers::registry;
-use mcp_resources_runtime::transport::{document_value, read_policy};
+use mcp_resources_runtime::transport::{AuditRotation, document_value, read_policy};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 const KEYS: [&str; 10] =
     ["name", "version", "title", "description", "instructions", "tools", "providers", "guard", "auth", "tls"];
 /// The keys of `guard`: those of a policy, and behind them three more.
-const GUARD_KEYS: [&str; 13] = [
+const GUARD_KEYS: [&str; 14] = [
     "allow",
     "deny",
     "scopes",
+    "groups",
     "principals",
     "tools",
     "prompts",
@@ -41,6 +44,8 @@ pub struct ServeDocument {
     pub(super) guard: GuardSection,
     pub(super) auth: Option<AuthSection>,
     pub(super) tls: Option<TlsSection>,
+    /// By kind, in the order of its entries: the scopes and groups of those that may know the source; `None` for everybody.
+    audiences: Vec<(String, Option<Vec<String>>)>,
     /// The path of the file.
     file: Option<PathBuf>,
     /// The kinds of all entries, in their order in the file.
@@ -72,9 +77,16 @@ pub(super) struct GuardSection {
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) rules: Rules,
-    pub(super) audit: Option<PathBuf>,
+    pub(super) audit: Option<AuditSection>,
     /// The text of the file, to detect changes.
     pub(super) source: Value,
+}
+
+/// The file of the audit log.
+#[derive(Clone, Debug)]
+pub(super) struct AuditSection {
+    pub(super) file: PathBuf,
+    pub(super) rotation: Option<AuditRotation>,
 }
 
 impl ServeDocument {
@@ -86,7 +98,7 @@ impl ServeDocument {
         let mut document = Self::empty("mcp-resources".into());
         for word in words {
             let (kind, options) = registry::parse_shorthand(word).map_err(|error| error.to_string())?;
-            document.declare(&kind, options);
+            document.declare(&kind, options, None);
         }
         Ok(document)
     }
@@ -97,7 +109,8 @@ impl ServeDocument {
     /// One sentence that names the file, and the key in it.
     pub(super) fn of_file(path: &Path) -> Result<Self, String> {
         let named = |reason: String| format!("{}: {reason}", path.display());
-        let value = document_value(path).map_err(named)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let value = document_value(path).and_then(|value| secrets::resolved(value, folder)).map_err(named)?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let document = Self::parse(value, stem.as_deref().unwrap_or("mcp-resources")).map_err(named)?;
         Ok(Self { file: Some(path.into()), ..document })
@@ -115,7 +128,10 @@ impl ServeDocument {
     pub(super) fn named_entry(&self, kind: &str, number: usize, reason: String) -> String {
         let of_kind = self.order.iter().enumerate().filter(|(_, own)| *own == kind);
         match of_kind.map(|(at, _)| at).nth(number) {
-            Some(at) if self.file.is_some() => self.named(format!("providers[{at}]: {reason}")),
+            Some(at) if self.file.is_some() => {
+                let colon = if reason.starts_with('.') { "" } else { ": " };
+                self.named(format!("providers[{at}]{colon}{reason}"))
+            }
             _ => reason,
         }
     }
@@ -151,8 +167,8 @@ impl ServeDocument {
             return Err("providers must be a list, such as [{files: {roots: {project: .}}}]".into());
         };
         for (at, entry) in providers.iter().enumerate() {
-            let (kind, options) = entry_of(entry).map_err(|reason| format!("providers[{at}]: {reason}"))?;
-            document.declare(kind, options_of(options));
+            let entry = ProviderEntry::parse(entry).map_err(|reason| format!("providers[{at}]{reason}"))?;
+            document.declare(entry.kind, options_of(entry.options), entry.audience);
         }
         if let Some(guard) = members.get("guard") {
             document.guard = GuardSection::parse(guard)?;
@@ -167,6 +183,20 @@ impl ServeDocument {
         self.providers.iter().flat_map(|all| all.entries.iter().map(|entry| (all.kind.as_str(), entry)))
     }
 
+    /// The scopes and groups of each entry of a kind; `None` for everybody.
+    pub(super) fn audiences(&self, kind: &str) -> Vec<Option<&[String]>> {
+        self.audiences
+            .iter()
+            .filter(|(own, _)| own == kind)
+            .map(|(_, audience)| audience.as_deref())
+            .collect()
+    }
+
+    /// Whether a source exists for some people only.
+    pub(super) fn has_audiences(&self) -> bool {
+        self.audiences.iter().any(|(_, audience)| audience.is_some())
+    }
+
     fn empty(name: String) -> Self {
         Self {
             about: ServerSection { name, tools: true, ..ServerSection::default() },
@@ -174,14 +204,16 @@ impl ServeDocument {
             guard: GuardSection::default(),
             auth: None,
             tls: None,
+            audiences: Vec::new(),
             file: None,
             order: Vec::new(),
         }
     }
 
     /// Adds an entry to its kind.
-    pub(super) fn declare(&mut self, kind: &str, options: OptionValue) {
+    pub(super) fn declare(&mut self, kind: &str, options: OptionValue, audience: Option<Vec<String>>) {
         self.order.push(kind.into());
+        self.audiences.push((kind.into(), audience));
         match self.providers.iter_mut().find(|declared| declared.kind == kind) {
             Some(declared) => declared.entries.push(options),
             None => self.providers.push(DeclaredSources { kind: kind.into(), entries: vec![options] }),
@@ -217,10 +249,7 @@ impl GuardSection {
         guard.rules.check().map_err(|error| format!("guard.http: {error}"))?;
         guard.audit = match audit {
             Value::Null => None,
-            Value::String(path) if !path.is_empty() => Some(path.into()),
-            other => {
-                return Err(format!("guard.audit is {}, expected the path of a file", options_of(&other)));
-            }
+            other => Some(AuditSection::parse(other)?),
         };
         guard.policy = read_policy(&Value::Object(members).to_string()).map_err(|error| {
             match error.field.is_empty() {
@@ -229,6 +258,47 @@ impl GuardSection {
             }
         })?;
         Ok(guard)
+    }
+}
+
+impl AuditSection {
+    /// A path, or an object.
+    fn parse(value: Value) -> Result<Self, String> {
+        const KEYS: [&str; 3] = ["file", "max_bytes", "keep"];
+        const KEPT: u32 = 5;
+        let wrong = |at: &str, value: &Value, expected: &str| {
+            Err(format!("guard.audit{at} is {}, expected {expected}", options_of(value)))
+        };
+        let members = match value {
+            Value::String(path) if !path.is_empty() => return Ok(Self { file: path.into(), rotation: None }),
+            Value::Object(members) => members,
+            other => return wrong("", &other, "the path of a file"),
+        };
+        if let Some(key) = members.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(format!("guard.audit: {}", unexpected("key", key, &KEYS)));
+        }
+        let file = match members.get("file") {
+            Some(Value::String(path)) if !path.is_empty() => path.into(),
+            other => return wrong(".file", other.unwrap_or(&Value::Null), "the path of a file"),
+        };
+        let max_bytes = match members.get("max_bytes") {
+            None | Some(Value::Null) if members.contains_key("keep") => {
+                return Err("guard.audit.keep needs max_bytes, the size at which a new file begins".into());
+            }
+            None | Some(Value::Null) => return Ok(Self { file, rotation: None }),
+            Some(value) => value.as_u64().filter(|bytes| *bytes > 0),
+        };
+        let keep = members.get("keep").map_or(Some(KEPT), |value| {
+            value.as_u64().filter(|keep| *keep <= 1_000).and_then(|keep| u32::try_from(keep).ok())
+        });
+        let given = |key: &str| members.get(key).unwrap_or(&Value::Null);
+        match (max_bytes, keep) {
+            (None, _) => wrong(".max_bytes", given("max_bytes"), "a number of bytes, such as 10000000"),
+            (_, None) => wrong(".keep", given("keep"), "how many older files stay, at most 1000"),
+            (Some(max_bytes), Some(keep)) => {
+                Ok(Self { file, rotation: Some(AuditRotation { max_bytes, keep }) })
+            }
+        }
     }
 }
 
@@ -263,23 +333,54 @@ fn set(key: &str, options: &mut impl NamedOptions, value: Value) -> Result<(), S
     members.iter().try_for_each(|(name, value)| options.set(name, options_of(value)).map_err(refused))
 }
 
-/// The one kind of an entry, and its options. An error has the keys of an entry without their values: one of them may be
-/// the URL of a database.
-fn entry_of(entry: &Value) -> Result<(&str, &Value), String> {
-    const EXPECTED: &str =
-        "expected one kind of provider with its options below it, such as {files: {roots: .}}";
-    let Value::Object(members) = entry else {
-        return Err(format!("it is {}, {EXPECTED}", options_of(entry)));
-    };
-    let mut all = members.iter();
-    match (all.next(), all.next()) {
-        (Some((kind, options)), None) => Ok((kind, options)),
-        (None, _) => Err(format!("it has no key, {EXPECTED}")),
-        _ => {
-            let keys: Vec<String> = members.keys().map(|key| format!("{key:?}")).collect();
-            Err(format!("it has the keys {}, {EXPECTED}", keys.join(", ")))
+/// An entry of `providers`.
+struct ProviderEntry<'v> {
+    kind: &'v str,
+    options: &'v Value,
+    audience: Option<Vec<String>>,
+}
+
+impl<'v> ProviderEntry<'v> {
+    /// An error has the keys of an entry without their values: one of them may be the URL of a database.
+    fn parse(entry: &'v Value) -> Result<Self, String> {
+        const EXPECTED: &str =
+            "expected one kind of provider with its options below it, such as {files: {roots: .}}";
+        let Value::Object(members) = entry else {
+            return Err(format!(": it is {}, {EXPECTED}", options_of(entry)));
+        };
+        let audience = members.get("for").map(audience).transpose()?;
+        let mut all = members.iter().filter(|(key, _)| *key != "for");
+        match (all.next(), all.next()) {
+            (Some((kind, options)), None) => Ok(Self { kind, options, audience }),
+            (None, _) => Err(format!(": it has no key, {EXPECTED}")),
+            _ => {
+                let keys: Vec<String> = members.keys().map(|key| format!("{key:?}")).collect();
+                Err(format!(": it has the keys {}, {EXPECTED}", keys.join(", ")))
+            }
         }
     }
+}
+
+/// The value of `for`.
+fn audience(value: &Value) -> Result<Vec<String>, String> {
+    let wrong = |given: &Value| {
+        format!(".for is {}, expected a list of scopes or groups, such as [engineering]", options_of(given))
+    };
+    let items = match value {
+        Value::String(_) => std::slice::from_ref(value),
+        Value::Array(items) => items.as_slice(),
+        other => return Err(wrong(other)),
+    };
+    if items.is_empty() {
+        return Err(
+            ".for is empty, so nobody would know the source; write its scopes or groups, or leave for out"
+                .into(),
+        );
+    }
+    let name = |item: &Value| {
+        item.as_str().filter(|text| is_group(text)).map(str::to_owned).ok_or_else(|| wrong(item))
+    };
+    items.iter().map(name).collect()
 }
 
 /// A value of a file as the value of an option.

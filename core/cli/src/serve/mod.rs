@@ -6,37 +6,42 @@
 //! ```
 //!
 //! Law: stdout contains protocol messages only. A file with a mistake leaves the served resources unchanged. The thread
-//! that answers never waits for a source or a file: a reload runs on a thread of its own.
+//! that answers never waits for a source or a file: a reload runs on a thread of its own (`state`).
 
 mod address;
+mod audience;
 mod auth;
 mod beside;
 mod check;
 mod document;
 mod pushed;
+mod secrets;
+mod state;
+mod status;
 
 use crate::Outcome;
 use crate::args::{Serve, Triggers};
 use crate::error::Failed;
 use crate::output;
-use document::{DeclaredSources, GuardSection, ServerSection};
-use mcp_resources_engine::catalog::MountId;
+use auth::FileState;
 use mcp_resources_engine::guard::Redactor;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_providers::db;
 use mcp_resources_providers::options::{OptionDefault, OptionRow, OptionType};
 use mcp_resources_providers::registry::{self, ProviderSet};
-use mcp_resources_runtime::provider::Provider;
-use mcp_resources_runtime::server::{Builder, Diagnostic, ResourceServer};
-use mcp_resources_runtime::transport::AuditFile;
 use serde_json::{Value, json};
 use std::future::{Future, pending};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub use document::ServeDocument;
+pub(crate) use secrets::without_values;
+use state::ServeState;
+
+/// The time between two looks at the file of `--watch-config`.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Serves until stdin closes, or a signal ends it. Both are an orderly end: status 0.
 pub(crate) fn run(args: &Serve) -> Outcome {
@@ -123,13 +128,17 @@ fn here() -> Vec<String> {
 
 async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
     // Registered before anything is opened, so that an early SIGHUP is not lost.
-    let mut hangups = match &args.config {
+    let hangups = match &args.config {
         Some(_) => Some(signal(SignalKind::hangup()).map_err(system)?),
         None => None,
     };
     let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
     let endpoint = address::open(&document, &folder, args)?;
-    let serving = ServeState::begin(document, folder, !args.no_tools)?;
+    let warning = address::without_groups(&document, args);
+    let serving = ServeState::begin(document, folder, args)?;
+    if let Some(warning) = warning {
+        output::say("warning", warning);
+    }
     let server = serving.server.clone();
     if endpoint.is_none() && io::stdin().is_terminal() {
         output::say("note", "serving over stdio: a client speaks MCP here; Ctrl-C ends it");
@@ -142,7 +151,11 @@ async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
     };
     let reloads = async {
         match &args.config {
-            Some(path) => reload_on(&mut hangups, serving, path).await,
+            Some(path) => {
+                let mut reasons =
+                    ReloadReasons { hangups, watched: args.watch_config.then(|| WatchedDocument::new(path)) };
+                reload_on(&mut reasons, serving, path).await
+            }
             None => pending().await,
         }
     };
@@ -154,11 +167,11 @@ async fn serve(document: ServeDocument, args: &Serve) -> Outcome {
 
 /// Reads the file again after each SIGHUP, on another thread: a source may let it wait, and the file too. Signals that come
 /// meanwhile are followed by one more reload.
-async fn reload_on(hangups: &mut Option<Signal>, mut serving: ServeState, path: &Path) {
+async fn reload_on(reasons: &mut ReloadReasons, mut serving: ServeState, path: &Path) {
     let mut is_asked = false;
     loop {
         if !std::mem::take(&mut is_asked) {
-            hung_up(hangups).await;
+            reasons.next().await;
         }
         let file = path.to_owned();
         let mut reload = tokio::task::spawn_blocking(move || {
@@ -168,7 +181,7 @@ async fn reload_on(hangups: &mut Option<Signal>, mut serving: ServeState, path: 
         let ended = loop {
             tokio::select! {
                 ended = &mut reload => break ended,
-                () = hung_up(hangups) => {
+                () = reasons.next() => {
                     if !std::mem::replace(&mut is_asked, true) {
                         output::say("note", &format!("{}: still being read; it is read again after that", path.display()));
                     }
@@ -189,180 +202,59 @@ async fn reload_on(hangups: &mut Option<Signal>, mut serving: ServeState, path: 
     }
 }
 
-/// Waits for the next SIGHUP; for ever on systems without it.
-async fn hung_up(hangups: &mut Option<Signal>) {
-    match hangups {
-        Some(hangups) => drop(hangups.recv().await),
-        None => pending().await,
-    }
+/// What lets the file be read again.
+struct ReloadReasons {
+    hangups: Option<Signal>,
+    watched: Option<WatchedDocument>,
 }
 
-/// A server with its mounts.
-struct ServeState {
-    server: ResourceServer,
-    folder: PathBuf,
-    mounted: Vec<MountedSource>,
-    about: ServerSection,
-    /// The guard as it was written.
-    guard: Value,
-    auth: Option<auth::AuthSection>,
-    tls: Option<auth::TlsSection>,
+/// The file of `--watch-config`.
+struct WatchedDocument {
+    path: PathBuf,
+    /// The state that was read last.
+    seen: Option<FileState>,
 }
 
-/// The providers of one kind.
-struct MountedSource {
-    declared: DeclaredSources,
-    providers: Vec<(Arc<dyn Provider>, MountId)>,
-}
-
-impl ServeState {
-    /// With `tools` the resources are offered as tools too, unless the document says otherwise.
-    fn begin(document: ServeDocument, folder: PathBuf, tools: bool) -> Result<Self, Failed> {
-        let made: Vec<_> = document
-            .providers
-            .iter()
-            .map(|declared| made(&document, declared, &folder).map(|providers| (declared.clone(), providers)))
-            .collect::<Result<_, _>>()
-            .map_err(|reason: String| Failed::usage(masked(&reason)))?;
-        let wrong = |reason: String| Failed::usage(masked(&document.named(reason)));
-        let about = document.about.clone();
-        let guard = document.guard.source.clone();
-        let version = about.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
-        let mut builder = ResourceServer::builder(&about.name, version).expose_as_tools(tools && about.tools);
-        if let Some(title) = &about.title {
-            builder = builder.title(title);
-        }
-        if let Some(description) = &about.description {
-            builder = builder.description(description);
-        }
-        let kinds = made.iter().map(|(declared, _)| declared.kind.as_str());
-        builder = builder.instructions(about.instructions.clone().unwrap_or_else(|| sentences(kinds)));
-        let builder = guarded(builder, &document.guard, &folder).map_err(wrong)?;
-        let server = builder.build().map_err(|error| wrong(error.to_string()))?;
-        pushed::warn_of_empty(&document);
-        let auth = document.auth.clone();
-        let tls = document.tls.clone();
-        let mut serving = Self { server, folder, mounted: Vec::new(), about, guard, auth, tls };
-        for (declared, providers) in made {
-            serving.mount(declared, providers).map_err(wrong)?;
-        }
-        Ok(serving)
-    }
-
-    /// Mounts all providers of a kind, or none.
-    fn mount(&mut self, declared: DeclaredSources, providers: Vec<Arc<dyn Provider>>) -> Result<(), String> {
-        let mut done: Vec<(Arc<dyn Provider>, MountId)> = Vec::new();
-        for provider in providers {
-            match self.server.mount(provider.clone()) {
-                Ok(id) => done.push((provider, id)),
-                Err(error) => {
-                    for (_, id) in done {
-                        self.server.unmount(id);
-                    }
-                    return Err(error.to_string());
-                }
+impl ReloadReasons {
+    /// Waits for the next SIGHUP, or for a change of the file.
+    async fn next(&mut self) {
+        let hung_up = async {
+            match &mut self.hangups {
+                Some(hangups) => drop(hangups.recv().await),
+                None => pending().await,
             }
-        }
-        self.mounted.push(MountedSource { declared, providers: done });
-        Ok(())
-    }
-
-    /// Reads the file again. Providers that have not changed stay mounted, with their subscriptions.
-    fn reload(&mut self, path: &Path) {
-        let read = ServeDocument::of_file(path)
-            .and_then(|document| self.replace(&document).map(|changed| (document, changed)));
-        match read {
-            Ok((document, changed)) => {
-                pushed::warn_of_empty(&document);
-                self.warn_of_restart(&document);
-                output::say("note", &format!("{}: read again, {changed}", path.display()));
+        };
+        let changed = async {
+            match &mut self.watched {
+                Some(file) => file.changed().await,
+                None => pending().await,
             }
-            Err(reason) => {
-                output::say("error", &format!("{}; what was served before is still served", masked(&reason)));
-            }
+        };
+        tokio::select! {
+            () = hung_up => {}
+            () = changed => {}
         }
-    }
-
-    /// Reports the changes of a file that need a restart.
-    fn warn_of_restart(&self, document: &ServeDocument) {
-        for (what, is_same) in [
-            ("guard", document.guard.source == self.guard),
-            ("auth or tls", document.auth == self.auth && document.tls == self.tls),
-            ("name, version, title, description, instructions or tools", document.about == self.about),
-        ] {
-            if !is_same {
-                let text = format!("a change of {what} takes effect when the server is started again");
-                output::say("warning", &text);
-            }
-        }
-    }
-
-    fn replace(&mut self, document: &ServeDocument) -> Result<&'static str, String> {
-        let is_kept = |mounted: &MountedSource| document.providers.contains(&mounted.declared);
-        let new: Vec<_> = document
-            .providers
-            .iter()
-            .filter(|declared| !self.mounted.iter().any(|mounted| mounted.declared == **declared))
-            .map(|declared| {
-                made(document, declared, &self.folder).map(|providers| (declared.clone(), providers))
-            })
-            .collect::<Result<_, _>>()?;
-        let (kept, old): (Vec<_>, Vec<_>) = std::mem::take(&mut self.mounted).into_iter().partition(is_kept);
-        self.mounted = kept;
-        if old.is_empty() && new.is_empty() {
-            return Ok("no provider has changed");
-        }
-        for (_, id) in old.iter().flat_map(|mounted| &mounted.providers) {
-            self.server.unmount(*id);
-        }
-        let before = self.mounted.len();
-        let mounting = new.into_iter().try_for_each(|(declared, providers)| self.mount(declared, providers));
-        let Err(reason) = mounting else { return Ok("with its changes") };
-        for (_, id) in self.mounted.drain(before..).flat_map(|mounted| mounted.providers) {
-            self.server.unmount(id);
-        }
-        for mounted in old {
-            let providers = mounted.providers.into_iter().map(|(provider, _)| provider).collect();
-            self.mount(mounted.declared, providers)?;
-        }
-        Err(document.named(reason))
     }
 }
 
-/// The default `instructions`: which kinds of resources there are, and their URIs.
-fn sentences<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
-    let of = |kind: &str| registry::kinds().find(|known| known.name == kind).map(|known| known.about);
-    let all: Vec<&str> = kinds.filter_map(of).collect();
-    all.join(" ")
-}
-
-/// The providers of a kind. Relative paths begin at `folder`.
-fn made(
-    document: &ServeDocument,
-    declared: &DeclaredSources,
-    folder: &Path,
-) -> Result<Vec<Arc<dyn Provider>>, String> {
-    let mut set = ProviderSet::at(folder);
-    for (number, options) in declared.entries.iter().enumerate() {
-        let named = |reason: String| document.named_entry(&declared.kind, number, reason);
-        let options = pushed::served(&declared.kind, options.clone()).map_err(named)?;
-        set.add(&declared.kind, options).map_err(|error| named(error.to_string()))?;
+impl WatchedDocument {
+    fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), seen: FileState::of(path) }
     }
-    Ok(set.providers())
-}
 
-fn guarded(builder: Builder, guard: &GuardSection, folder: &Path) -> Result<Builder, String> {
-    let builder =
-        builder.limits(guard.limits.clone()).guard(guard.policy.clone()).diagnostics(|diagnostic| {
-            match diagnostic {
-                Diagnostic::Warning(text) => output::say("warning", text),
-                other => output::say("warning", &other.to_string()),
+    /// Waits until the file is another one, and for as long as it is being written or is not there.
+    async fn changed(&mut self) {
+        let mut last = self.seen;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = FileState::of(&self.path);
+            if now.is_some() && now == last && now != self.seen {
+                self.seen = now;
+                return;
             }
-        });
-    let Some(path) = &guard.audit else { return Ok(builder) };
-    let path = folder.join(path);
-    let file = AuditFile::open(&path).map_err(|error| format!("guard.{error}"))?;
-    Ok(builder.audit(file))
+            last = now;
+        }
+    }
 }
 
 /// A message without the secrets that it may quote, such as the password in the URL of a database.

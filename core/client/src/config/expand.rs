@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The sources of variables.
-pub(super) struct ExpandScope<'s> {
+pub struct ExpandScope<'s> {
     folder: &'s Path,
     variable: &'s dyn Fn(&str) -> Option<String>,
 }
 
 impl<'s> ExpandScope<'s> {
     /// `folder` is the base of relative paths; `variable` looks up an environment variable.
-    pub(super) fn new(folder: &'s Path, variable: &'s dyn Fn(&str) -> Option<String>) -> Self {
+    pub fn new(folder: &'s Path, variable: &'s dyn Fn(&str) -> Option<String>) -> Self {
         Self { folder, variable }
     }
 
@@ -22,7 +22,7 @@ impl<'s> ExpandScope<'s> {
     ///
     /// # Errors
     /// A sentence with `key` and the name of a variable that is not set.
-    pub(super) fn expand(&self, text: &str, key: &str) -> Result<String, String> {
+    pub fn expand(&self, text: &str, key: &str) -> Result<String, String> {
         let mut whole = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {

@@ -7,7 +7,7 @@ mod expand;
 
 use crate::target::Target;
 use entry::{JsonEntry, join, kind, object};
-use expand::ExpandScope;
+pub use expand::ExpandScope;
 use mcp_resources_engine::client::AllowList;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::suggest::{closest, unexpected};

@@ -201,7 +201,7 @@ impl<'m> CompleteParams<'m> {
             Some(CompletionTarget::Fallback(handler, UriTemplate::parse(&self.reference).ok()))
         };
         match uri::normalize(&self.reference, engine.limits().uri) {
-            Ok(normal) if engine.decide(principal, &normal) == Decision::Allow => {
+            Ok(normal) if engine.decide(&engine.guard(), principal, &normal) == Decision::Allow => {
                 match catalog.route(&normal) {
                     // A URI that no read accepts names no template.
                     CatalogRoute::Template(entry, params) => {
@@ -316,7 +316,7 @@ fn filter(completion: &mut Completion<'_>, suggested: &Suggested, engine: &Engin
     let guard = engine.guard();
     let view = guard.view(&suggested.principal);
     let mut effort = Effort::of_completion();
-    completion.values.retain(|value| suggested.leads_on(guard, &view, &mut effort, value));
+    completion.values.retain(|value| suggested.leads_on(&guard, &view, &mut effort, value));
     completion.total = None;
     completion.has_more = None;
 }

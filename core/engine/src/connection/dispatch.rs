@@ -364,7 +364,7 @@ impl Connection {
         let offered = match known {
             Some(ProtocolMethod::Subscribe | ProtocolMethod::Unsubscribe) if !self.can_notify() => false,
             Some(known) => self.engine.offers(known, request.terms.revision, request.principal),
-            None => self.engine.has_custom_method(method),
+            None => self.engine.offers_method(method, request.principal),
         };
         if !offered {
             return unknown_method(&self.response_writer(request), method, out);
@@ -450,7 +450,7 @@ impl Connection {
     /// The writer of answers that do not depend on the revision.
     pub(super) fn writer_for<'a>(&self, raw: &Raw<'a>) -> ResponseWriter<'a> {
         let revision = Revision::NEWEST_LEGACY;
-        ResponseWriter { envelope: self.envelope(), id: raw.id, revision, server_info: "" }
+        ResponseWriter { envelope: self.envelope(), id: raw.id, revision, server_info: None }
     }
 
     /// Whether a request with this id is in flight. Not checked over HTTP, where independent callers may use

@@ -55,9 +55,10 @@ impl Connection {
             result.object("capabilities", |capabilities| {
                 engine.write_capabilities(capabilities, revision, notifies, step.arrival.principal);
             });
-            result.value("serverInfo").extend_from_slice(engine.server_info_for(revision).as_bytes());
-            if let Some(instructions) = engine.instructions() {
-                result.str("instructions", instructions);
+            let info = engine.description();
+            result.value("serverInfo").extend_from_slice(info.server_info(revision).as_bytes());
+            if let Some(instructions) = engine.instructions_for(step.arrival.principal) {
+                result.str("instructions", &instructions);
             }
         });
         // The session is notified of changed lists from now on.
@@ -75,8 +76,8 @@ impl Connection {
             result.object("capabilities", |writer| {
                 engine.write_capabilities(writer, response.revision, true, request.principal);
             });
-            if let Some(instructions) = engine.instructions() {
-                result.str("instructions", instructions);
+            if let Some(instructions) = engine.instructions_for(request.principal) {
+                result.str("instructions", &instructions);
             }
             contents::hint(result, &response, engine.shared(engine.options().discover_cache));
         });

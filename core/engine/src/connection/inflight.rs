@@ -278,21 +278,21 @@ impl SlotState {
 }
 
 impl Ticket {
-    pub(super) fn response_writer<'a>(&'a self, server_info: &'a str) -> ResponseWriter<'a> {
+    pub(super) fn response_writer(&self, server_info: Option<Arc<str>>) -> ResponseWriter<'_> {
         ResponseWriter { envelope: self.envelope, id: self.id.as_id(), revision: self.revision, server_info }
     }
 
     pub(super) fn say_cancelled(&self, out: &mut Vec<u8>) {
-        self.response_writer("").error(out, version::REQUEST_CANCELLED, "Request cancelled", |_| ());
+        self.response_writer(None).error(out, version::REQUEST_CANCELLED, "Request cancelled", |_| ());
     }
 
     /// Writes the error that the responses of the request's batch exceed `max` bytes.
     pub(super) fn say_too_much(&self, max: usize, out: &mut Vec<u8>) {
-        self.response_writer("").too_much(max, out);
+        self.response_writer(None).too_much(max, out);
     }
 
     pub(super) fn write_expired(&self, out: &mut Vec<u8>) {
-        self.response_writer("").failure(
+        self.response_writer(None).failure(
             out,
             &ReadError::Timeout { after: self.timeout },
             self.uri.as_deref(),

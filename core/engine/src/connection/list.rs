@@ -464,7 +464,7 @@ fn served_by(
                 let guard = engine.guard();
                 // Another template may serve the item than the one that lists it, and may require other scopes.
                 let is_seen = || {
-                    engine.decide(viewer, &canonical) == Decision::Allow
+                    engine.decide(&guard, viewer, &canonical) == Decision::Allow
                         && guard.missing(viewer, route.scopes()).is_empty()
                 };
                 if source.owns(&route) && is_seen() {

@@ -71,6 +71,7 @@ use reply::{NextRead, WrittenReply};
 use request_record::PendingRecord;
 use std::collections::HashSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Waker;
 use terms::SessionTerms;
@@ -140,6 +141,8 @@ pub struct Connection {
     _open: Option<OpenConnection>,
     /// The sender of the latest message, where it matters: a session outlives its tokens.
     principal: Option<Arc<Principal>>,
+    /// The address of the client of the latest message, for records.
+    address: Option<IpAddr>,
     /// Set by [`Connection::shutdown`].
     closing: bool,
     /// Whether it serves the requests inside a call of a tool, which are not recorded and do not wait for other reads.
@@ -172,6 +175,7 @@ impl Connection {
             closing: false,
             is_inner: false,
             told_too_large: false,
+            address: None,
         }
     }
 
@@ -296,14 +300,21 @@ impl Connection {
         } else {
             ListenEnding::ResultOnly
         };
-        let delivery = HubDelivery { room, server_info: self.engine.server_info(), ending };
         let engine = &self.engine;
+        let description = engine.description();
+        let server_info = engine.names_itself().then(|| description.full());
+        let delivery = HubDelivery { room, server_info, ending };
         let latest = self.principal.as_deref();
         let mut may_see = |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), uri);
         match engine.hub().deliver(self.id, delivery, out, &mut may_see) {
             Delivered::Idle if self.closing => Delivered::Ended,
             delivered => delivered,
         }
+    }
+
+    /// Sets the address that the next messages come from, for their records.
+    pub(crate) fn set_address(&mut self, address: Option<IpAddr>) {
+        self.address = address;
     }
 
     /// Answers the reads whose shared handler call has ended. `write` gets each line with the request that it answers.

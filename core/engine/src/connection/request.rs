@@ -222,7 +222,7 @@ impl Connection {
             return Ok(());
         }
         let mut missing = lacking;
-        match self.engine.decide(request.principal, normal) {
+        match self.engine.decide(&guard, request.principal, normal) {
             Decision::Allow => {}
             Decision::MissingScope { scopes } => missing.extend(scopes.into_iter().map(str::to_owned)),
             refusal => return Err(RefusedRequest::No(refused_with(&refusal))),

@@ -14,6 +14,7 @@ use crate::trace::TraceContext;
 use crate::version::{ProtocolMethod, Revision};
 use mcp_resources_template::uri;
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A request that will be recorded when it ends.
@@ -29,6 +30,7 @@ pub(super) struct PendingRecord {
 #[derive(Debug)]
 struct RecordSubject {
     principal: Arc<Principal>,
+    address: Option<IpAddr>,
     method: Box<str>,
     uri: Option<Box<str>>,
     /// The name of a tool or prompt.
@@ -89,6 +91,7 @@ impl Connection {
         self.engine.record(RequestRecord {
             time: began.unix,
             principal: subject.principal.clone(),
+            address: subject.address,
             connection: self.id.number(),
             revision: self.revision_of(*is_modern).filter(|_| verdict != Verdict::UnsupportedVersion),
             method: subject.method.clone(),
@@ -113,6 +116,7 @@ impl Connection {
         let subject = self.engine.audits().then(|| {
             Box::new(RecordSubject {
                 principal: step.arrival.principal.clone(),
+                address: self.address,
                 method: guard::recorded_method(&raw.method),
                 uri: self.uri_of(&raw.params),
                 name: name_of(&raw.method, &raw.params),
@@ -194,7 +198,7 @@ mod tests {
         assert_eq!(
             taken(&runtime),
             [json!({
-                "time": 1_000, "principal": "", "connection": 0, "era": "modern", "revision": "2026-07-28",
+                "time": 1_000, "timestamp": "1970-01-01T00:00:01.000Z", "principal": "", "connection": 0, "era": "modern", "revision": "2026-07-28",
                 "method": "resources/read", "uri": "test://constant", "outcome": "ok", "bytes": length, "duration": 0
             })]
         );

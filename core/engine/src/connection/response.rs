@@ -6,6 +6,7 @@ use crate::error::{ErrorPurpose, ReadError};
 use crate::jsonrpc::{Envelope, ErrorHead, ErrorId, Id, ObjectWriter, end};
 use crate::meta;
 use crate::version::{INTERNAL_ERROR, Revision};
+use std::sync::Arc;
 
 pub(super) const META: &str = "_meta";
 pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -18,13 +19,13 @@ pub(super) const PROGRESS_TOKEN: &str = "progressToken";
 pub(super) const COMPLETE: &str = "complete";
 
 /// The parameters for writing one answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ResponseWriter<'a> {
     pub(super) envelope: Envelope,
     pub(super) id: Id<'a>,
     pub(super) revision: Revision,
     /// The member `"io.modelcontextprotocol/serverInfo":{…}`, or nothing.
-    pub(super) server_info: &'a str,
+    pub(super) server_info: Option<Arc<str>>,
 }
 
 impl ResponseWriter<'_> {
@@ -49,7 +50,7 @@ impl ResponseWriter<'_> {
                 result.str("resultType", result_type);
             }
             body(result);
-            let server_info = if modern { self.server_info } else { "" };
+            let server_info = self.server_info.as_deref().filter(|_| modern).unwrap_or_default();
             if !(meta.is_empty() && server_info.is_empty()) {
                 result.object(META, |writer| {
                     writer.members(meta.as_bytes());

@@ -10,6 +10,7 @@ mod metrics;
 mod observe;
 mod options;
 mod principal_caches;
+mod reconfigure;
 mod server_info;
 mod spelling;
 mod time;
@@ -21,7 +22,7 @@ pub use interest::{Interest, Observer, ResourceInterest};
 pub use links::LinkError;
 pub(crate) use lists::ListedItems;
 pub(crate) use metrics::{Lapse, OpenConnection};
-pub use options::{EngineOptions, ServerInfo, Setup};
+pub use options::{EngineOptions, InstructionPart, ServerInfo, Setup};
 pub(crate) use principal_caches::PrincipalCache;
 pub use time::TimerRegistration;
 pub(crate) use visibility::Suggested;
@@ -34,7 +35,7 @@ use crate::catalog::{
 };
 use crate::connection::{Connection, ConnectionKind, Listed, resource_tools};
 use crate::error::ReadError;
-use crate::guard::{Amounts, Guard};
+use crate::guard::{Amounts, Guard, Policy};
 use crate::hub::{Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
 use crate::limits::Limits;
@@ -51,7 +52,7 @@ use lists::KeptLists;
 use mcp_resources_template::uri;
 use metrics::EngineMetrics;
 use principal_caches::PrincipalCaches;
-use server_info::ServerDescription;
+pub(crate) use server_info::ServerDescription;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -61,12 +62,14 @@ use visibility::Reached;
 /// The state of one server. `Send + Sync`; every method may be called from any thread.
 pub struct Engine {
     options: EngineOptions,
-    description: ServerDescription,
+    description: ArcSwap<ServerDescription>,
+    /// The name at the start, which cursors belong to.
+    first_name: Box<str>,
     catalog: ArcSwap<Catalog>,
     /// Held while an edit builds the next catalogue.
     edits: Mutex<()>,
     hub: Hub,
-    guard: Guard,
+    guard: ArcSwap<Guard>,
     state_seal: Option<Seal>,
     cursor_seal: Seal,
     reached: Reached,
@@ -74,7 +77,9 @@ pub struct Engine {
     mounts: AtomicU32,
     lists: KeptLists,
     cache: Option<Arc<ReadCache>>,
-    amounts: Amounts,
+    amounts: ArcSwap<Amounts>,
+    /// Held while the policy or the description is replaced; the policy that is in force.
+    policy: Mutex<Policy>,
     /// Total size, in bytes, of the contents that are being gathered.
     held: AtomicUsize,
     audit: Option<AuditQueue>,
@@ -104,7 +109,8 @@ impl Engine {
             catalog: ArcSwap::from_pointee(catalog),
             edits: Mutex::new(()),
             hub: Hub::new(limits),
-            guard,
+            guard: ArcSwap::from_pointee(guard),
+            policy: Mutex::new(options.guard.clone()),
             state_seal: state_seal(&options),
             cursor_seal: state_seal(&options).unwrap_or_else(|| guessable_seal(&description)),
             reached: Reached::default(),
@@ -112,14 +118,15 @@ impl Engine {
             mounts: AtomicU32::new(0),
             lists: KeptLists::new(limits),
             cache: options.cache.then(|| ReadCache::new(limits)),
-            amounts,
+            amounts: ArcSwap::from_pointee(amounts),
             held: AtomicUsize::new(0),
             audit: options.audit.then(|| AuditQueue::new(limits.audit_queue)),
             metrics: if options.metrics { EngineMetrics::default().into() } else { OnceLock::new() },
             principal_caches: PrincipalCaches::default(),
             interests: Interests::default(),
             is_embedded: AtomicBool::new(false),
-            description,
+            first_name: description.name().into(),
+            description: ArcSwap::from_pointee(description),
             options,
         }))
     }
@@ -285,9 +292,9 @@ impl Engine {
         }
     }
 
-    /// The compiled policy.
-    pub fn guard(&self) -> &Guard {
-        &self.guard
+    /// The compiled policy that is in force.
+    pub fn guard(&self) -> arc_swap::Guard<Arc<Guard>> {
+        self.guard.load()
     }
 
     /// Size and use of the read cache; `None` if it is switched off. For metrics.
@@ -302,7 +309,7 @@ impl Engine {
 
     /// Redacts the constants of `edits`, and returns the entries of the read cache that they affect.
     fn prepare(&self, edits: &mut [Edit]) -> Concerned {
-        if let Some(redactor) = self.amounts.redactor() {
+        if let Some(redactor) = self.amounts().redactor() {
             edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
         }
         let added = if self.cache.is_some() { self.added(edits) } else { Vec::new() };
@@ -407,14 +414,14 @@ impl Engine {
     }
 
     /// The limits of the policy: rates, sizes, redaction.
-    pub(crate) fn amounts(&self) -> &Amounts {
-        &self.amounts
+    pub(crate) fn amounts(&self) -> arc_swap::Guard<Arc<Amounts>> {
+        self.amounts.load()
     }
 
     /// Maximum size in bytes of a read of `normal`.
     pub(crate) fn most_bytes(&self, normal: &str) -> usize {
         let own = self
-            .amounts
+            .amounts()
             .max_size(normal)
             .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
         self.limits().contents.min(own)
@@ -422,7 +429,7 @@ impl Engine {
 
     /// Whether contents must be complete before they are encoded, for redaction or a transform.
     pub(crate) fn looks_at_contents(&self) -> bool {
-        self.amounts.redactor().is_some() || self.options.transforms
+        self.amounts().redactor().is_some() || self.options.transforms
     }
 
     pub(crate) fn hub(&self) -> &Hub {
@@ -450,6 +457,15 @@ impl Engine {
     pub(crate) fn custom_method(&self, method: &str) -> Option<Extension> {
         let own = self.options.extensions.iter().find(|extension| extension.method == method);
         own.cloned().or_else(|| self.catalog().method(method).map(|entry| entry.extension.clone()))
+    }
+
+    /// Whether there is a custom method of this name that `principal` may know about.
+    pub(crate) fn offers_method(&self, method: &str, principal: &Principal) -> bool {
+        let catalog = self.catalog();
+        self.options.extensions.iter().any(|extension| extension.method == method)
+            || catalog.method(method).is_some_and(|entry| {
+                entry.mount.is_none_or(|mount| self.sees_mount(&catalog, principal, mount))
+            })
     }
 
     /// Whether there is a custom method of this name.
@@ -533,20 +549,22 @@ impl Engine {
             for (id, settings) in own {
                 writer.named(id).extend_from_slice(settings.as_bytes());
             }
-            for entry in catalog.extensions() {
+            for entry in
+                catalog.extensions().filter(|entry| self.sees_mount(&catalog, principal, entry.mount))
+            {
                 writer.named(&entry.id).extend_from_slice(entry.settings.as_bytes());
             }
         });
     }
 
-    /// The member of `_meta` that names the server; empty if switched off.
-    pub(crate) fn server_info_member(&self) -> &str {
-        if self.names_itself() { self.description.member() } else { "" }
+    /// The member of `_meta` that names the server; `None` if switched off.
+    pub(crate) fn server_info_member(&self) -> Option<Arc<str>> {
+        self.names_itself().then(|| self.description.load().member())
     }
 
-    /// The value of that member.
-    pub(crate) fn server_info(&self) -> Option<&str> {
-        self.names_itself().then(|| self.description.full())
+    /// The description of the server that is in force.
+    pub(crate) fn description(&self) -> arc_swap::Guard<Arc<ServerDescription>> {
+        self.description.load()
     }
 
     /// From now on results do not name this server: another one sends them. `false` if that was so before.
@@ -559,16 +577,9 @@ impl Engine {
         self.is_embedded.load(Ordering::Relaxed)
     }
 
-    fn names_itself(&self) -> bool {
+    /// Whether results name the server.
+    pub(crate) fn names_itself(&self) -> bool {
         self.options.server_info_in_results && !self.is_embedded()
-    }
-
-    pub(crate) fn server_info_for(&self, revision: Revision) -> &str {
-        self.description.server_info(revision)
-    }
-
-    pub(crate) fn instructions(&self) -> Option<&str> {
-        self.description.instructions()
     }
 
     pub(crate) fn state_seal(&self) -> Option<&Seal> {
@@ -590,7 +601,7 @@ impl Engine {
     /// The scope of a cursor is always its principal, so a walk continues if the catalogue starts to differ
     /// between principals.
     fn cursor_scope<'a>(&'a self, principal: &'a Principal) -> CursorScope<'a> {
-        CursorScope { server: self.description.name(), principal: principal.id() }
+        CursorScope { server: &self.first_name, principal: principal.id() }
     }
 
     pub(crate) fn kept_list(
@@ -636,7 +647,7 @@ impl Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("name", &self.description.name()).finish_non_exhaustive()
+        f.debug_struct("Engine").field("name", &self.description().name()).finish_non_exhaustive()
     }
 }
 

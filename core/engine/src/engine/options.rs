@@ -25,6 +25,17 @@ pub struct ServerInfo {
     pub icons: Vec<Icon>,
     /// `instructions` for the model.
     pub instructions: Option<String>,
+    /// Further sentences of `instructions`, for principals that may see what they are about.
+    pub instruction_parts: Vec<InstructionPart>,
+}
+
+/// A part of the `instructions` that only some principals get.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstructionPart {
+    /// The sentence.
+    pub text: String,
+    /// URI templates. A principal that may see a URI of one of them gets the sentence.
+    pub about: Vec<String>,
 }
 
 /// The options of an engine. Every field has a default.

@@ -1,22 +1,26 @@
 //! The server's description, encoded once.
 
-use super::ServerInfo;
+use super::{InstructionPart, ServerInfo};
 use crate::catalog::write_icons;
 use crate::connection::SERVER_INFO;
 use crate::jsonrpc::{ObjectWriter, object};
 use crate::resource::RegistrationError;
 use crate::version::Revision;
+use mcp_resources_template::UriTemplate;
+use std::sync::Arc;
 
 /// `serverInfo` in the form of each revision, and the other parts of the description.
-pub(super) struct ServerDescription {
+pub(crate) struct ServerDescription {
     name: String,
     instructions: Option<String>,
+    /// Each with the templates of what it is about.
+    instruction_parts: Vec<(String, Vec<UriTemplate>)>,
     /// With name and version.
     short: String,
     /// With the title.
     titled: String,
     full: String,
-    member: String,
+    member: Arc<str>,
 }
 
 impl ServerDescription {
@@ -25,8 +29,19 @@ impl ServerDescription {
         let short = encoded(|writer| write_short(writer, &info));
         let titled = encoded(|writer| write_titled(writer, &info));
         let full = encoded(|writer| write_full(writer, &info));
-        let member = format!("\"{SERVER_INFO}\":{full}");
-        Ok(Self { name: info.name, instructions: info.instructions, short, titled, full, member })
+        let member = format!("\"{SERVER_INFO}\":{full}").into();
+        let parsed = |part: InstructionPart| {
+            let about = part.about.iter().filter_map(|text| UriTemplate::parse(text).ok());
+            (part.text, about.collect())
+        };
+        let instruction_parts = info.instruction_parts.into_iter().map(parsed).collect();
+        let ServerInfo { name, instructions, .. } = info;
+        Ok(Self { name, instructions, instruction_parts, short, titled, full, member })
+    }
+
+    /// The parts of the instructions, each with the templates that it is about.
+    pub(super) fn instruction_parts(&self) -> &[(String, Vec<UriTemplate>)] {
+        &self.instruction_parts
     }
 
     pub(super) fn name(&self) -> &str {
@@ -37,7 +52,7 @@ impl ServerDescription {
         self.instructions.as_deref()
     }
 
-    pub(super) fn server_info(&self, revision: Revision) -> &str {
+    pub(crate) fn server_info(&self, revision: Revision) -> &str {
         match revision {
             revision if revision.has_server_description() => &self.full,
             revision if revision.has_server_title() => &self.titled,
@@ -45,13 +60,13 @@ impl ServerDescription {
         }
     }
 
-    pub(super) fn full(&self) -> &str {
+    pub(crate) fn full(&self) -> &str {
         &self.full
     }
 
     /// As a member of `_meta`.
-    pub(super) fn member(&self) -> &str {
-        &self.member
+    pub(super) fn member(&self) -> Arc<str> {
+        self.member.clone()
     }
 }
 

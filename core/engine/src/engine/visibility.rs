@@ -5,8 +5,8 @@
 
 use super::Engine;
 use crate::catalog::{
-    Catalog, CatalogRoute, ForeignTemplate, ListedTemplate, Lister, PromptEntry, TemplateEntry, ToolEntry,
-    ToolSource, ToolTemplate, ToolView, VisibleValues,
+    Catalog, CatalogRoute, ForeignTemplate, ListedTemplate, Lister, MountId, PromptEntry, TemplateEntry,
+    ToolEntry, ToolSource, ToolTemplate, ToolView, VisibleValues,
 };
 use crate::guard::{Decision, Effort, Guard, PolicyView};
 use crate::principal::Principal;
@@ -48,7 +48,7 @@ impl Reached {
 impl Engine {
     /// Whether some principal may not see everything.
     pub(crate) fn restricts(&self) -> bool {
-        !self.guard.is_open() || self.catalog().has_scopes()
+        !self.guard().is_open() || self.catalog().has_scopes()
     }
 
     /// Whether `principal` may read `uri`, given in any spelling.
@@ -58,23 +58,24 @@ impl Engine {
 
     /// Whether `principal` may use the URI `normal`, which is in normal form.
     pub(crate) fn sees(&self, principal: &Principal, normal: &str) -> bool {
-        if self.decide(principal, normal) != Decision::Allow {
+        let guard = self.guard();
+        if self.decide(&guard, principal, normal) != Decision::Allow {
             return false;
         }
         let catalog = self.catalog();
-        !catalog.has_scopes() || self.guard.missing(principal, catalog.route(normal).scopes()).is_empty()
+        !catalog.has_scopes() || guard.missing(principal, catalog.route(normal).scopes()).is_empty()
     }
 
     /// The guard's decision about the URI `normal`, which is in normal form. Where a rule that narrows depends on the
     /// query, it must also permit the query in the order of the template, without names that the template ignores.
-    pub(crate) fn decide(&self, principal: &Principal, normal: &str) -> Decision<'_> {
-        let decision = self.guard.decide(principal, normal);
-        if decision != Decision::Allow || !self.guard.reads_queries() || !normal.contains('?') {
+    pub(crate) fn decide<'g>(&self, guard: &'g Guard, principal: &Principal, normal: &str) -> Decision<'g> {
+        let decision = guard.decide(principal, normal);
+        if decision != Decision::Allow || !guard.reads_queries() || !normal.contains('?') {
             return decision;
         }
         match self.catalog().route(normal) {
             CatalogRoute::Template(entry, _) => match entry.ordered_query(normal) {
-                Some(ordered) => self.guard.narrows(principal, &ordered),
+                Some(ordered) => guard.narrows(principal, &ordered),
                 None => decision,
             },
             _ => decision,
@@ -84,9 +85,9 @@ impl Engine {
     /// Whether `principal` may know about a template: it has the required scopes, and may see one of its URIs.
     pub(crate) fn sees_template(&self, principal: &Principal, entry: &TemplateEntry) -> bool {
         let scopes = &entry.template.details.scopes;
-        (scopes.is_empty() || self.guard.missing(principal, scopes).is_empty())
-            && (self.guard.is_open()
-                || self.reached.ask(&self.guard, &self.guard.view(principal), &entry.parsed))
+        let guard = self.guard();
+        (scopes.is_empty() || guard.missing(principal, scopes).is_empty())
+            && (guard.is_open() || self.reached.ask(&guard, &guard.view(principal), &entry.parsed))
     }
 
     /// Whether a list may show a template to `principal`.
@@ -102,21 +103,23 @@ impl Engine {
     /// Whether `principal` may know about a template that is not registered. One that cannot be parsed might expand to
     /// anything, so only principals that may see everything know about it.
     pub(crate) fn sees_foreign(&self, principal: &Principal, parsed: Option<&UriTemplate>) -> bool {
-        let reaches = |parsed| self.reached.ask(&self.guard, &self.guard.view(principal), parsed);
-        self.guard.is_open() || parsed.is_some_and(reaches)
+        let guard = self.guard();
+        let reaches = |parsed| self.reached.ask(&guard, &guard.view(principal), parsed);
+        guard.is_open() || parsed.is_some_and(reaches)
     }
 
     /// Like [`Engine::sees_foreign`], for a template that is not kept: the answer is not remembered.
     pub(crate) fn sees_passing(&self, principal: &Principal, text: &str) -> bool {
-        let reaches =
-            |parsed: UriTemplate| self.guard.reaches(&self.guard.view(principal), &parsed.outline(&|_| None));
-        self.guard.is_open() || UriTemplate::parse(text).is_ok_and(reaches)
+        let guard = self.guard();
+        let reaches = |parsed: UriTemplate| guard.reaches(&guard.view(principal), &parsed.outline(&|_| None));
+        guard.is_open() || UriTemplate::parse(text).is_ok_and(reaches)
     }
 
     /// Whether `principal` may know about a tool.
     pub(crate) fn sees_tool(&self, principal: &Principal, entry: &ToolEntry) -> bool {
-        self.guard.permits_tool(principal, &entry.tool.name)
-            && self.guard.missing(principal, &entry.tool.scopes).is_empty()
+        let guard = self.guard();
+        guard.permits_tool(principal, &entry.tool.name)
+            && guard.missing(principal, &entry.tool.scopes).is_empty()
             && self.reaches_tool(principal, entry)
     }
 
@@ -139,10 +142,11 @@ impl Engine {
     /// The values of a tool's arguments that `principal` may know about; `None` if it names none.
     pub(crate) fn visible_values(&self, principal: &Principal, entry: &ToolEntry) -> Option<VisibleValues> {
         let template = entry.template.as_ref()?;
-        if self.guard.is_open() {
+        let guard = self.guard();
+        if guard.is_open() {
             return Some(template.all());
         }
-        let view = self.guard.view(principal);
+        let view = guard.view(principal);
         let known = template.all();
         let mut effort = Effort::default();
         Some(template.visible(&mut |variable, value| {
@@ -164,7 +168,7 @@ impl Engine {
         let Some(((name, values), rest)) = others.split_first() else {
             let of = |name: &str| chosen.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
             let outline = template.parsed().outline(&of);
-            return effort.spend(outline.size()) && self.guard.reaches_within(view, &outline, effort);
+            return effort.spend(outline.size()) && self.guard().reaches_within(view, &outline, effort);
         };
         values.iter().any(|value| {
             chosen.push((name, value));
@@ -187,10 +191,30 @@ impl Engine {
         ToolView::Part { page, values }
     }
 
+    /// Whether `principal` may know about a mount: it may see one of its templates, or the mount has none.
+    pub(crate) fn sees_mount(&self, catalog: &Catalog, principal: &Principal, mount: MountId) -> bool {
+        let own = || catalog.templates().iter().filter(|entry| entry.mount == Some(mount));
+        self.guard().is_open()
+            || own().next().is_none()
+            || own().any(|entry| self.sees_template(principal, entry))
+    }
+
+    /// The instructions for `principal`: those for everybody, and the parts about what it may see.
+    pub(crate) fn instructions_for(&self, principal: &Principal) -> Option<String> {
+        let description = self.description();
+        let parts = description.instruction_parts().iter();
+        let known =
+            parts.filter(|(_, about)| about.iter().any(|about| self.sees_foreign(principal, Some(about))));
+        let texts: Vec<&str> =
+            description.instructions().into_iter().chain(known.map(|(text, _)| text.as_str())).collect();
+        (!texts.is_empty()).then(|| texts.join(" "))
+    }
+
     /// Whether `principal` may know about a prompt.
     pub(crate) fn sees_prompt(&self, principal: &Principal, entry: &PromptEntry) -> bool {
-        self.guard.permits_prompt(principal, &entry.prompt.name)
-            && self.guard.missing(principal, &entry.prompt.scopes).is_empty()
+        let guard = self.guard();
+        guard.permits_prompt(principal, &entry.prompt.name)
+            && guard.missing(principal, &entry.prompt.scopes).is_empty()
     }
 
     /// Whether `principal` may know about a tool of `catalog`.
@@ -224,7 +248,7 @@ impl Engine {
 
     /// Whether the configuration permits lists to be shared between principals.
     pub(super) fn may_share_lists(&self) -> bool {
-        self.options.list_cache.scope == CacheScope::Public && !self.guard.differs()
+        self.options.list_cache.scope == CacheScope::Public && !self.guard().differs()
     }
 
     /// Whether the pages of a walk that starts now may be shared between principals.
@@ -234,7 +258,7 @@ impl Engine {
 
     /// The caching hint, made private if principals may see different things.
     pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
-        let differs = self.guard.differs() || self.catalog().has_scopes();
+        let differs = self.guard().differs() || self.catalog().has_scopes();
         if differs { CacheHint { scope: CacheScope::Private, ..hint } } else { hint }
     }
 

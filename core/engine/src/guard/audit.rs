@@ -8,6 +8,7 @@ use crate::jsonrpc::object;
 use crate::now::Millis;
 use crate::principal::Principal;
 use crate::version::{INTERNAL_ERROR, INVALID_REQUEST, Revision};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Longest method in a record, in bytes.
@@ -42,6 +43,9 @@ pub struct RequestRecord {
     pub time: Millis,
     /// The sender. The empty identity is the local process, or any client of a server without authentication.
     pub principal: Arc<Principal>,
+    /// The address of the client, if it came over HTTP and the runtime knows it: behind a trusted proxy, the one that the
+    /// proxy names.
+    pub address: Option<IpAddr>,
     /// The number of the connection in this process. The session id is not recorded, because readers of the log could
     /// use it to take over the session.
     pub connection: u64,
@@ -78,6 +82,7 @@ impl AuditRecord {
             Self::Request(record) => record.write(out),
             Self::Dropped { time, dropped } => object(out, |entry| {
                 entry.u64("time", *time);
+                entry.str("timestamp", &timestamp(*time));
                 entry.u64("dropped", *dropped);
             }),
         }
@@ -89,7 +94,14 @@ impl RequestRecord {
     fn write(&self, out: &mut Vec<u8>) {
         object(out, |entry| {
             entry.u64("time", self.time);
+            entry.str("timestamp", &timestamp(self.time));
             entry.str("principal", &bounded(self.principal.id(), IDENTITY));
+            if let Some(client) = self.principal.client_id() {
+                entry.str("client", &bounded(client, IDENTITY));
+            }
+            if let Some(address) = self.address {
+                entry.str("address", &address.to_string());
+            }
             entry.u64("connection", self.connection);
             if let Some(revision) = self.revision {
                 entry.str("era", if revision.is_modern() { "modern" } else { "legacy" });
@@ -110,6 +122,24 @@ impl RequestRecord {
             }
         });
     }
+}
+
+/// A time in milliseconds since 1970 in the form of RFC 3339 (ISO 8601), in UTC: `2026-11-28T08:05:09.120Z`.
+fn timestamp(time: Millis) -> String {
+    let (days, millis) = (time / 86_400_000, time % 86_400_000);
+    // The civil date of a day, counted from 0000-03-01 in eras of 400 years.
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let of_era = shifted % 146_097;
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (seconds, millis) = (millis / 1_000, millis % 1_000);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
 /// Shortens a method, or the name of a tool or prompt, to its maximum length.
@@ -249,6 +279,7 @@ mod tests {
         RequestRecord {
             time: 1_700_000_000_000,
             principal: Principal::new(id),
+            address: None,
             connection: 3,
             revision: Some(Revision::V2026_07_28),
             method: method("resources/read"),
@@ -273,14 +304,36 @@ mod tests {
         assert_eq!(
             line(record("test://a", "alice")),
             concat!(
-                r#"{"time":1700000000000,"principal":"alice","connection":3,"era":"modern","revision":"2026-07-28","#,
-                r#""method":"resources/read","uri":"test://a","outcome":"ok","bytes":12,"duration":4}"#,
+                r#"{"time":1700000000000,"timestamp":"2023-11-14T22:13:20.000Z","principal":"alice","connection":3,"#,
+                r#""era":"modern","revision":"2026-07-28","method":"resources/read","uri":"test://a","outcome":"ok","bytes":12,"duration":4}"#,
                 "\n"
             )
         );
         let mut out = Vec::new();
         AuditRecord::Dropped { time: 7, dropped: 2 }.write_line(&mut out);
-        assert_eq!(out, b"{\"time\":7,\"dropped\":2}\n");
+        assert_eq!(out, b"{\"time\":7,\"timestamp\":\"1970-01-01T00:00:00.007Z\",\"dropped\":2}\n");
+        let claims = r#"{"client_id": "editor", "groups": ["docs", 7, ""]}"#;
+        let principal = Principal::new("alice").with_claims(Some(claims.into()));
+        assert_eq!(principal.groups(), ["docs"]);
+        let record = RequestRecord { principal, address: "192.0.2.1".parse().ok(), ..record("test://a", "") };
+        let line = line(record);
+        assert!(
+            line.contains(r#""principal":"alice","client":"editor","address":"192.0.2.1","connection""#),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn times() {
+        for (time, text) in [
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_799_999, "2000-02-29T23:59:59.999Z"),
+            (4_107_542_399_001, "2100-02-28T23:59:59.001Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (1_767_225_599_000, "2025-12-31T23:59:59.000Z"),
+        ] {
+            assert_eq!(timestamp(time), text);
+        }
     }
 
     // R-215: text of a client or token never leaves its JSON string.

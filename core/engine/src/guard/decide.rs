@@ -2,22 +2,35 @@
 
 use super::glob::Glob;
 use super::names::NameRules;
-use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy};
+use super::personal::{
+    self, PersonalGlob, PersonalKey, PersonalLists, PersonalPolicy, PersonalRows, PersonalRules,
+    PersonalSets, PersonalTable,
+};
+use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy, ScopeList};
 use super::reach::{Effort, ReachQuestion};
 use super::set::GlobSet;
 use super::subject::{Subjects, subjects};
 use crate::principal::Principal;
 use mcp_resources_template::uri::{InvalidUri, MAX_URI, normalize};
 use mcp_resources_template::{Outline, UriTemplate};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A compiled [`Policy`]. Immutable; every method may be called from any thread and takes no lock.
+/// The serial number of the next guard.
+static SERIAL: AtomicU64 = AtomicU64::new(1);
+
+/// A compiled [`Policy`]. Immutable; every method may be called from any thread. None takes a lock, unless the policy has
+/// globs with placeholders: what they are for a principal is kept with the principal.
 #[derive(Debug, Default)]
 pub struct Guard {
     rules: GuardRules,
     scopes: ScopeRules,
+    groups: ScopeRules,
+    /// The globs with placeholders; `None` if there are none.
+    personal: Option<Arc<PersonalPolicy>>,
     tools: NameRules,
     prompts: NameRules,
     /// The keys come from the configuration, not from a peer, so the hash needs no secret.
@@ -26,6 +39,8 @@ pub struct Guard {
     is_open: bool,
     /// Whether a rule that narrows depends on the query of a URI.
     reads_queries: bool,
+    /// Different for every guard of this process, so that what is known under one is not taken for known under another.
+    serial: u64,
 }
 
 /// The decision of the guard.
@@ -67,10 +82,16 @@ impl Decision<'_> {
 /// The part of the policy specific to a principal: principals with equal views see the same URIs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PolicyView {
+    /// The guard that it is a view of.
+    serial: u64,
     /// The identity, if the policy has rules for it.
     own: Option<Box<str>>,
     /// The globs whose scopes are missing.
     unmet: Box<[usize]>,
+    /// The globs of whose groups the principal has none.
+    outside: Box<[usize]>,
+    /// The globs with placeholders, if there are any.
+    personal: Option<PersonalKey>,
 }
 
 /// The allowed URIs, except those that are denied.
@@ -85,16 +106,19 @@ pub(super) struct GuardRules {
 #[derive(Debug, Default)]
 struct Narrowed {
     rules: GuardRules,
+    personal: PersonalLists,
     tools: NameRules,
     prompts: NameRules,
     scopes: Box<[String]>,
 }
 
-/// The scopes that URIs require.
+/// The scopes that URIs require: all of a glob, or the groups of which one suffices.
 #[derive(Debug, Default)]
 struct ScopeRules {
     globs: GlobSet,
-    /// By glob.
+    /// By glob: its row.
+    rows: Box<[usize]>,
+    /// By row.
     needed: Box<[Box<[String]>]>,
 }
 
@@ -110,15 +134,38 @@ impl Guard {
             .iter()
             .map(|(id, own)| Ok((id.as_str().into(), Narrowed::new(id, own)?)))
             .collect::<Result<HashMap<Box<str>, Narrowed, _>, PolicyError>>()?;
-        let rules = GuardRules::new("", policy.allow.as_ref(), &policy.deny)?;
-        let scopes = ScopeRules::new(policy)?;
-        let is_open = rules.is_open() && scopes.globs.is_empty() && policy.principals.is_empty();
+        let mut personal = PersonalPolicy::default();
+        let (rules, common) = GuardRules::new("", policy.allow.as_ref(), &policy.deny)?;
+        personal.common = common;
+        let scopes = ScopeRules::new("scopes", &policy.scopes, &mut personal.scopes)?;
+        let groups = ScopeRules::new("groups", &policy.groups, &mut personal.groups)?;
+        let is_personal = !personal.is_empty() || principals.values().any(|own| !own.personal.is_empty());
+        let is_open = rules.is_open()
+            && scopes.globs.is_empty()
+            && groups.globs.is_empty()
+            && policy.principals.is_empty()
+            && !is_personal;
         let reads_queries = rules.deny.reads_queries()
             || scopes.globs.reads_queries()
-            || principals.values().any(|own| own.rules.deny.reads_queries());
+            || groups.globs.reads_queries()
+            || personal.reads_queries()
+            || principals.values().any(|own| own.rules.deny.reads_queries() || own.personal.reads_queries());
+        let personal = is_personal.then(|| Arc::new(personal));
         let tools = NameRules::new("tools", &policy.tools)?;
         let prompts = NameRules::new("prompts", &policy.prompts)?;
-        Ok(Self { rules, scopes, tools, prompts, principals, is_explicit: explicit, is_open, reads_queries })
+        Ok(Self {
+            rules,
+            scopes,
+            groups,
+            personal,
+            tools,
+            prompts,
+            principals,
+            is_explicit: explicit,
+            is_open,
+            reads_queries,
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+        })
     }
 
     /// A guard that allows nothing.
@@ -134,7 +181,10 @@ impl Guard {
 
     /// Whether two principals may see different things, so that results must not be shared between them.
     pub fn differs(&self) -> bool {
-        !self.principals.is_empty() || !self.scopes.globs.is_empty()
+        !self.principals.is_empty()
+            || !self.scopes.globs.is_empty()
+            || !self.groups.globs.is_empty()
+            || self.personal.is_some()
     }
 
     /// Decides whether `principal` may read, subscribe to and list the URI `normal`, which is in normal form
@@ -143,14 +193,32 @@ impl Guard {
         if self.is_open {
             return Decision::Allow;
         }
+        let who = self.viewer(principal);
+        let subjects = subjects(normal).filter(|subjects| {
+            let own = who.own.map(|own| &own.rules);
+            self.rules.admit(who.common(), subjects)
+                && own.is_none_or(|own| own.admit(who.personal.as_deref().map(|rules| &rules.own), subjects))
+        });
+        self.judged(&who, subjects)
+    }
+
+    /// What the policy knows of a principal.
+    fn viewer<'p>(&self, principal: &'p Principal) -> Viewer<'_, 'p> {
         let own = self.principals.get(principal.id());
-        let may_see = |subjects: &Subjects<'_>| {
-            self.rules.admit(subjects) && own.is_none_or(|own| own.rules.admit(subjects))
-        };
-        let Some(subjects) = subjects(normal).filter(|subjects| may_see(subjects)) else {
-            return self.refusal();
-        };
-        let missing = self.scopes.missing(principal, own, &subjects);
+        let rules = |policy: &Arc<PersonalPolicy>| policy.rules(principal, own.map(|own| &own.personal));
+        Viewer { principal, own, personal: self.personal.as_ref().map(rules) }
+    }
+
+    /// The decision about a URI that the lists admit; `None` if they do not.
+    fn judged(&self, who: &Viewer<'_, '_>, subjects: Option<Subjects<'_>>) -> Decision<'_> {
+        let is_closed = who.personal.as_ref().is_some_and(|rules| rules.is_closed);
+        let subjects = subjects.filter(|subjects| {
+            !is_closed
+                && self.groups.admit(who, who.personal.as_ref().map(|rules| &rules.memberships), subjects)
+        });
+        let Some(subjects) = subjects else { return self.refusal() };
+        let personal = who.personal.as_ref().map(|rules| &rules.scopes);
+        let missing = self.scopes.missing(who, personal, &subjects);
         if missing.is_empty() { Decision::Allow } else { Decision::MissingScope { scopes: missing } }
     }
 
@@ -161,15 +229,14 @@ impl Guard {
 
     /// The decision of the rules that narrow alone: for another spelling of a URI that [`Guard::decide`] allows.
     pub(crate) fn narrows(&self, principal: &Principal, spelling: &str) -> Decision<'_> {
-        let own = self.principals.get(principal.id());
-        let is_open = |subjects: &Subjects<'_>| {
-            !self.rules.denies(subjects) && own.is_none_or(|own| !own.rules.denies(subjects))
-        };
-        let Some(subjects) = subjects(spelling).filter(|subjects| is_open(subjects)) else {
-            return self.refusal();
-        };
-        let missing = self.scopes.missing(principal, own, &subjects);
-        if missing.is_empty() { Decision::Allow } else { Decision::MissingScope { scopes: missing } }
+        let who = self.viewer(principal);
+        let subjects = subjects(spelling).filter(|subjects| {
+            let own = who.own.map(|own| &own.rules);
+            !self.rules.denies(who.common(), subjects)
+                && own
+                    .is_none_or(|own| !own.denies(who.personal.as_deref().map(|rules| &rules.own), subjects))
+        });
+        self.judged(&who, subjects)
     }
 
     /// Like [`Guard::decide`] for a URI in any spelling.
@@ -201,12 +268,16 @@ impl Guard {
     pub fn view(&self, principal: &Principal) -> PolicyView {
         let own = self.principals.get_key_value(principal.id());
         let narrowed = own.filter(|(_, own)| !own.rules.is_open()).map(|(id, _)| id.clone());
-        let own = own.map(|(_, own)| own);
-        let lacks = |needed: &[String]| needed.iter().any(|scope| !holds(principal, own, scope));
-        let needed = self.scopes.needed.iter().enumerate();
+        let who = self.viewer(principal);
+        let unmet = |rules: &ScopeRules, is_met: &dyn Fn(&[String]) -> bool| -> Box<[usize]> {
+            rules.needed.iter().enumerate().filter(|(_, needed)| !is_met(needed)).map(|(at, _)| at).collect()
+        };
         PolicyView {
+            serial: self.serial,
             own: narrowed,
-            unmet: needed.filter(|(_, needed)| lacks(needed)).map(|(at, _)| at).collect(),
+            unmet: unmet(&self.scopes, &|needed| who.has_all(needed)),
+            outside: unmet(&self.groups, &|groups| who.is_in(groups)),
+            personal: who.personal.map(PersonalKey),
         }
     }
 
@@ -227,21 +298,44 @@ impl Guard {
             return true;
         }
         let own = view.own.as_ref().and_then(|id| self.principals.get(id)).map(|own| &own.rules);
-        let mut question = ReachQuestion::default();
-        for rules in [Some(&self.rules), own].into_iter().flatten() {
-            if let Some(allow) = &rules.allow {
-                question.allow(allow.globs());
-            }
-            question.deny(rules.deny.globs());
+        let personal = view.personal.as_ref().map(|key| &*key.0);
+        if personal.is_some_and(|rules| rules.is_closed) {
+            return false;
         }
-        question.deny(view.unmet.iter().filter_map(|at| self.scopes.globs.globs().get(*at)));
+        let mut question = ReachQuestion::default();
+        let common = (Some(&self.rules), personal.map(|rules| &rules.common));
+        for (rules, personal) in [common, (own, personal.map(|rules| &rules.own))] {
+            if let Some(allow) = rules.and_then(|rules| rules.allow.as_ref()) {
+                question.allow(
+                    allow.globs().iter().chain(personal.into_iter().flat_map(|own| own.allow.globs())),
+                );
+            }
+            question.deny(rules.into_iter().flat_map(|rules| rules.deny.globs()));
+            question.deny(personal.into_iter().flat_map(|own| own.deny.globs()));
+        }
+        for (rules, unmet, table) in [
+            (&self.scopes, &view.unmet, personal.map(|rules| &rules.scopes)),
+            (&self.groups, &view.outside, personal.map(|rules| &rules.memberships)),
+        ] {
+            question.deny(
+                rules
+                    .globs
+                    .globs()
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, _)| unmet.contains(&rules.rows[*at]))
+                    .map(|(_, glob)| glob),
+            );
+            let own = table.into_iter().flat_map(|table| table.globs.globs().iter().zip(&table.rows));
+            question.deny(own.filter(|(_, row)| unmet.contains(row)).map(|(glob, _)| glob));
+        }
         question.ask(outline, effort)
     }
 
     /// The scopes out of `scopes`, which a registration requires, that `principal` does not have.
     pub fn missing<'s>(&self, principal: &Principal, scopes: &'s [String]) -> Vec<&'s str> {
-        let own = self.principals.get(principal.id());
-        scopes.iter().filter(|scope| !holds(principal, own, scope)).map(String::as_str).collect()
+        let who = Viewer { principal, own: self.principals.get(principal.id()), personal: None };
+        scopes.iter().filter(|scope| !who.holds(scope)).map(String::as_str).collect()
     }
 
     /// The decision for a URI that no principal may see.
@@ -250,53 +344,127 @@ impl Guard {
     }
 }
 
-fn holds(principal: &Principal, own: Option<&Narrowed>, scope: &String) -> bool {
-    principal.scopes().contains(scope) || own.is_some_and(|own| own.scopes.contains(scope))
+/// A principal, as the policy knows it.
+struct Viewer<'g, 'p> {
+    principal: &'p Principal,
+    own: Option<&'g Narrowed>,
+    personal: Option<Arc<PersonalRules>>,
+}
+
+impl Viewer<'_, '_> {
+    fn common(&self) -> Option<&PersonalSets> {
+        self.personal.as_deref().map(|rules| &rules.common)
+    }
+
+    fn holds(&self, scope: &String) -> bool {
+        self.principal.scopes().contains(scope) || self.own.is_some_and(|own| own.scopes.contains(scope))
+    }
+
+    fn has_all(&self, scopes: &[String]) -> bool {
+        scopes.iter().all(|scope| self.holds(scope))
+    }
+
+    /// Whether the principal belongs to one of the groups. A scope counts as one.
+    fn is_in(&self, groups: &[String]) -> bool {
+        groups.iter().any(|group| self.holds(group) || self.principal.groups().contains(group))
+    }
 }
 
 impl GuardRules {
-    fn new(path: &str, allow: Option<&Globs>, deny: &Globs) -> Result<Self, PolicyError> {
-        let allow = allow.map(|allow| compiled(&format!("{path}allow"), allow)).transpose()?;
-        let deny = compiled(&format!("{path}deny"), deny)?;
-        Ok(Self { allow: allow.map(GlobSet::new), deny: GlobSet::narrowing(deny) })
+    fn new(path: &str, allow: Option<&Globs>, deny: &Globs) -> Result<(Self, PersonalLists), PolicyError> {
+        let allow = allow.map(|allow| personal::split(&format!("{path}allow"), allow)).transpose()?;
+        let deny = personal::split(&format!("{path}deny"), deny)?;
+        let (allow, own) = match allow {
+            Some(split) => (Some(GlobSet::new(split.common)), split.personal),
+            None => (None, Vec::new()),
+        };
+        let rules = Self { allow, deny: GlobSet::narrowing(deny.common) };
+        Ok((rules, PersonalLists { allow: own, deny: deny.personal }))
     }
 
     fn is_open(&self) -> bool {
         self.allow.is_none() && self.deny.is_empty()
     }
 
-    fn admit(&self, subjects: &Subjects<'_>) -> bool {
-        self.allow.as_ref().is_none_or(|allow| allow.allows(&subjects.given)) && !self.denies(subjects)
+    fn admit(&self, personal: Option<&PersonalSets>, subjects: &Subjects<'_>) -> bool {
+        let allows = |allow: &GlobSet| {
+            allow.allows(&subjects.given) || personal.is_some_and(|own| own.allow.allows(&subjects.given))
+        };
+        self.allow.as_ref().is_none_or(allows) && !self.denies(personal, subjects)
     }
 
-    fn denies(&self, subjects: &Subjects<'_>) -> bool {
-        self.deny.narrows(subjects, &mut |_| ControlFlow::Break(())).is_break()
+    fn denies(&self, personal: Option<&PersonalSets>, subjects: &Subjects<'_>) -> bool {
+        let denies = |deny: &GlobSet| deny.narrows(subjects, &mut |_| ControlFlow::Break(())).is_break();
+        denies(&self.deny) || personal.is_some_and(|own| denies(&own.deny))
     }
 }
 
 impl Narrowed {
     fn new(id: &str, policy: &PrincipalPolicy) -> Result<Self, PolicyError> {
-        let rules = GuardRules::new(&format!("principals.{id}."), policy.allow.as_ref(), &policy.deny)?;
+        let path = format!("principals.{id}.");
+        let (rules, personal) = GuardRules::new(&path, policy.allow.as_ref(), &policy.deny)?;
         let tools = NameRules::new(&format!("principals.{id}.tools"), &policy.tools)?;
         let prompts = NameRules::new(&format!("principals.{id}.prompts"), &policy.prompts)?;
-        Ok(Self { rules, tools, prompts, scopes: policy.scopes.0.clone().into() })
+        Ok(Self { rules, personal, tools, prompts, scopes: policy.scopes.0.clone().into() })
     }
 }
 
 impl ScopeRules {
-    fn new(policy: &Policy) -> Result<Self, PolicyError> {
-        let glob = |text: &String| parsed(&format!("scopes.{text}"), text);
-        let globs = policy.scopes.keys().map(glob).collect::<Result<_, _>>()?;
-        let needed = policy.scopes.values().map(|words| words.0.clone().into()).collect();
-        Ok(Self { globs: GlobSet::narrowing(globs), needed })
+    /// Compiles a table; rows with placeholders go to `personal`. `path` names it in errors.
+    fn new(
+        path: &str,
+        table: &BTreeMap<String, ScopeList>,
+        personal: &mut PersonalRows,
+    ) -> Result<Self, PolicyError> {
+        let mut globs = Vec::new();
+        let mut rows = Vec::new();
+        for (row, text) in table.keys().enumerate() {
+            let path = format!("{path}.{text}");
+            match PersonalGlob::parse(&path, text)? {
+                Some(glob) => personal.push((glob, row)),
+                None => {
+                    globs.push(parsed(&path, text)?);
+                    rows.push(row);
+                }
+            }
+        }
+        let needed = table.values().map(|words| words.0.clone().into()).collect();
+        Ok(Self { globs: GlobSet::narrowing(globs), rows: rows.into(), needed })
     }
 
-    fn missing(&self, principal: &Principal, own: Option<&Narrowed>, subjects: &Subjects<'_>) -> Vec<&str> {
+    /// Calls `found` with the words of each glob that matches, until `found` breaks.
+    fn each(
+        &self,
+        personal: Option<&PersonalTable>,
+        subjects: &Subjects<'_>,
+        found: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.globs.narrows(subjects, &mut |at| found(self.rows[at]))?;
+        personal.map_or(ControlFlow::Continue(()), |table| table.narrows(subjects, found))
+    }
+
+    /// Whether `who` belongs to one of the groups of every glob that matches.
+    fn admit(&self, who: &Viewer<'_, '_>, personal: Option<&PersonalTable>, subjects: &Subjects<'_>) -> bool {
+        self.needed.is_empty()
+            || self
+                .each(personal, subjects, &mut |row| match who.is_in(&self.needed[row]) {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                })
+                .is_continue()
+    }
+
+    fn missing(
+        &self,
+        who: &Viewer<'_, '_>,
+        personal: Option<&PersonalTable>,
+        subjects: &Subjects<'_>,
+    ) -> Vec<&str> {
         let mut missing: Vec<&str> = Vec::new();
         // Visits all matches: all missing scopes are reported at once.
-        let _ = self.globs.narrows(subjects, &mut |at| {
-            for scope in &self.needed[at] {
-                if !holds(principal, own, scope) && !missing.contains(&scope.as_str()) {
+        let _ = self.each(personal, subjects, &mut |row| {
+            for scope in &self.needed[row] {
+                if !who.holds(scope) && !missing.contains(&scope.as_str()) {
                     missing.push(scope);
                 }
             }
@@ -305,11 +473,6 @@ impl ScopeRules {
         missing.sort_unstable();
         missing
     }
-}
-
-fn compiled(path: &str, globs: &Globs) -> Result<Vec<Glob>, PolicyError> {
-    let glob = |(at, text): (usize, &String)| parsed(&format!("{path}[{at}]"), text);
-    globs.0.iter().enumerate().map(glob).collect()
 }
 
 pub(super) fn parsed(path: &str, text: &str) -> Result<Glob, PolicyError> {

@@ -120,6 +120,11 @@ impl Glob {
         Some(Self::compiled(&self.text, decoded, self.reach))
     }
 
+    /// Whether both match the same URIs, because their tokens are the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.prefix == other.prefix && self.tokens == other.tokens
+    }
+
     /// The glob as given.
     pub fn as_str(&self) -> &str {
         &self.text

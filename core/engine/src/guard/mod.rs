@@ -9,6 +9,7 @@ mod audit;
 mod decide;
 mod glob;
 mod names;
+mod personal;
 mod policy;
 mod rate;
 mod reach;

@@ -9,6 +9,10 @@ use std::fmt;
 
 /// The access rules and limits for principals. Everything is allowed by default.
 ///
+/// In the globs of `allow`, `deny`, `scopes` and `groups`, `{principal}` stands for the identity of the principal, and
+/// `{group}` for each of its groups, percent-encoded: `docs:///home/{principal}/**`. Such a glob matches nothing for the local
+/// process and for anonymous clients. A part between slashes has at most one placeholder, and no wildcard beside it.
+///
 /// # Examples
 /// ```
 /// use mcp_resources_engine::guard::Policy;
@@ -28,6 +32,9 @@ pub struct Policy {
     pub deny: Globs,
     /// By glob: the scopes that a token must have, all of them. Default: none.
     pub scopes: BTreeMap<String, ScopeList>,
+    /// By glob: the groups of a principal, of which one suffices; a scope of its token counts as a group. URIs that match
+    /// are treated as missing for all others. Default: none.
+    pub groups: BTreeMap<String, ScopeList>,
     /// By identity: additional restrictions for one principal. The local process has the empty identity. Default: none.
     pub principals: BTreeMap<String, PrincipalPolicy>,
     /// The tools that clients see, by their names. Default: all.

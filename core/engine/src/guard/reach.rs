@@ -66,10 +66,10 @@ type Places = Box<[u32]>;
 
 impl<'g> ReachQuestion<'g> {
     /// Adds a list of globs of which a URI must match one.
-    pub(super) fn allow(&mut self, globs: &'g [Glob]) {
+    pub(super) fn allow(&mut self, globs: impl IntoIterator<Item = &'g Glob>) {
         let list = self.lists;
         self.lists += 1;
-        globs.iter().for_each(|glob| self.add(glob, Side::Allow(list)));
+        globs.into_iter().for_each(|glob| self.add(glob, Side::Allow(list)));
     }
 
     /// Adds globs that a URI must not match.

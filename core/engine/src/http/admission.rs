@@ -10,6 +10,7 @@ use super::cors;
 use super::head::{RequestHead, Response};
 use super::lines::{Framing, HeaderLines, HeaderName};
 use super::paths::{both_spellings, is_same_path, trimmed};
+use super::proxies::TrustedProxies;
 use super::receiving::Total;
 use super::refused::Refused;
 use super::rules::{Rules, Sse24, is_origin};
@@ -29,6 +30,7 @@ pub(super) struct Admission {
     pub(super) rules: Rules,
     auth: Option<AuthHeaders>,
     pub(super) tokens: TokenCache,
+    proxies: TrustedProxies,
     sse24: Option<Sse24>,
     /// Whether legacy clients get sessions.
     sessions: bool,
@@ -78,6 +80,8 @@ impl std::fmt::Debug for Bearer {
 #[derive(Debug)]
 pub struct Identified {
     pub(super) principal: Arc<Principal>,
+    /// The address of the client, if known.
+    pub(super) address: Option<IpAddr>,
     pub(super) call: HttpCall,
     pub(super) gate: Arc<Admission>,
     /// [`TokenCache::revocations`] before its token was checked.
@@ -122,6 +126,7 @@ impl Admission {
             sse24: rules.sse24.clone().filter(|_| legacy),
             auth: rules.auth.clone().map(AuthHeaders::new).transpose()?,
             tokens: TokenCache::new(limits),
+            proxies: TrustedProxies::parse(&rules.trusted_proxies)?,
             sessions: rules.sessions && legacy,
             max_body: limits.message,
             max_head: limits.head,
@@ -166,7 +171,8 @@ impl Admission {
         let stream = if verb == Verb::Send { head.query("session_id").map(str::to_owned) } else { None };
         let call =
             HttpCall { verb, accept, token: stream, origin, mount: head.mount.into(), lines, revision };
-        Ok(Admitted { gate: Arc::clone(self), token, client: head.client, call, revocations, refused })
+        let client = self.proxies.client(head);
+        Ok(Admitted { gate: Arc::clone(self), token, client, call, revocations, refused })
     }
 
     fn known(&self, token: String, now: Now) -> TokenState {
@@ -348,7 +354,7 @@ impl Admitted {
             (None, _, Err(_)) => Err(Response::empty(401)),
         };
         match (checked, refused) {
-            (Ok(principal), None) => Ok(Identified { principal, call, gate, revocations }),
+            (Ok(principal), None) => Ok(Identified { principal, address: client, call, gate, revocations }),
             (Err(response), _) | (Ok(_), Some(response)) => Err(response.shared_with(call.origin.as_deref())),
         }
     }

@@ -26,6 +26,7 @@ mod exchange;
 mod head;
 mod lines;
 mod paths;
+mod proxies;
 mod receiving;
 mod refused;
 mod rules;

@@ -3,6 +3,7 @@
 use super::auth::{Auth, AuthHeaders, RulesError};
 use super::authority::{Authority, HostName, WebOrigin, has_scheme, whole_scheme};
 use super::paths::is_same_path;
+use super::proxies::TrustedProxies;
 use crate::now::Millis;
 use crate::option::{FromOption, NamedOptions, OptionError, OptionValue, by_name};
 use std::net::Ipv6Addr;
@@ -28,6 +29,10 @@ pub struct Rules {
     /// Further headers that such pages may send, such as `X-Team`. The headers of the protocol, `Authorization` and those
     /// of the W3C trace context are always among them. Default none.
     pub cors_headers: Vec<String>,
+    /// The addresses of reverse proxies, such as `10.0.0.0/8`, or `unix` for those on a Unix socket. A request from one of
+    /// them comes from the client that its header `X-Forwarded-For` names: in the audit log, and where clients without a token
+    /// are counted. Default none.
+    pub trusted_proxies: Vec<String>,
     /// The requirements for bearer tokens. Default none: no token is required.
     pub auth: Option<Auth>,
     /// Whether legacy clients get sessions. Without sessions every legacy request is independent, and there are no
@@ -133,6 +138,7 @@ impl Rules {
     pub fn check(&self) -> Result<(), RulesError> {
         self.check_paths()?;
         self.check_names()?;
+        TrustedProxies::parse(&self.trusted_proxies)?;
         self.auth.clone().map(AuthHeaders::new).transpose().map(drop)
     }
 
@@ -198,6 +204,7 @@ by_name!(Rules, "options of an endpoint" {
     "origins" => origins with origins,
     "cors" => cors,
     "cors_headers" => cors_headers,
+    "trusted_proxies" => trusted_proxies,
     "answers" => answers with answers,
     "polling" => polling with polling,
     "sessions" => sessions,
@@ -274,6 +281,7 @@ impl Default for Rules {
             origins: Origins::Loopback,
             cors: false,
             cors_headers: Vec::new(),
+            trusted_proxies: Vec::new(),
             auth: None,
             sessions: true,
             sse24: None,

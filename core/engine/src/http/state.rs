@@ -104,6 +104,7 @@ impl ChannelState {
         let header_check =
             if self.over { HeaderCheck { session: Standing::Unknown, ..header_check } } else { header_check };
         let arrival = Arrival { message, principal: &client.principal, header_check: Some(header_check) };
+        self.connection.set_address(client.address);
         let outcome = self.connection.message(arrival, now, &mut lines);
         let completed = self.connection.take_completed();
         self.cancelled(&outcome.events, completed);
@@ -246,6 +247,7 @@ impl ChannelState {
         let header_check =
             if self.over { HeaderCheck { session: Standing::Unknown, ..header_check } } else { header_check };
         let arrival = Arrival { message, principal: &client.principal, header_check: Some(header_check) };
+        self.connection.set_address(client.address);
         let outcome = self.connection.message(arrival, now, &mut lines);
         if client.was_revoked() {
             self.connection.dismiss();

@@ -145,6 +145,10 @@ impl Declare for Api {
         declared::read("api", options).and_then(Self::new)
     }
 
+    fn places(&self) -> Vec<String> {
+        self.endpoints().map(|(_, _, served)| declared::place(&served.uri)).collect()
+    }
+
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         for (_, _, served) in other.endpoints() {
             if self.find(Some(&served.api), Some(&served.name)).is_some() {

@@ -135,6 +135,14 @@ impl Declare for Files {
         Self::new(options.at(folder))
     }
 
+    fn places(&self) -> Vec<String> {
+        self.trees.iter().map(|tree| declared::place(&tree.uri(b"", true))).collect()
+    }
+
+    fn schemes(&self) -> Vec<String> {
+        vec!["file".into()]
+    }
+
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.trees.len();
         self.add(other.trees).inspect_err(|_| self.trees.truncate(before))

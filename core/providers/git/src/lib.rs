@@ -171,6 +171,10 @@ impl Declare for Git {
         Self::new(options.at(folder))
     }
 
+    fn places(&self) -> Vec<String> {
+        self.repositories.iter().map(|own| declared::place(&own.uri)).collect()
+    }
+
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.repositories.len();
         other

@@ -26,6 +26,17 @@ pub trait Declare: Provider + fmt::Debug + Sized {
     /// Both serve something under the same name.
     fn merge(&mut self, other: Self) -> Result<(), OptionError>;
 
+    /// The URIs below which everything of this declaration is, each without a slash at its end, such as `git:///api`. Default:
+    /// none, which means that another declaration of the kind may serve URIs between them.
+    fn places(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The schemes of its URIs. Default: the word of the kind.
+    fn schemes(&self) -> Vec<String> {
+        vec![Self::KIND.name.into()]
+    }
+
     /// The options that the command's word `KIND:REST` stands for. `rest` is empty for the word `KIND:`.
     ///
     /// # Errors
@@ -34,6 +45,12 @@ pub trait Declare: Provider + fmt::Debug + Sized {
 
     /// Further words that declare one, each with what reads the rest of it as [`parse_shorthand`](Self::parse_shorthand) does.
     const SHORTHANDS: &'static [(&'static str, Reader)] = &[];
+}
+
+/// The URI of a folder as a place: without the slash at its end.
+#[doc(hidden)]
+pub fn place(uri: &str) -> String {
+    uri.strip_suffix('/').unwrap_or(uri).to_owned()
 }
 
 /// Parses the rest of a shorthand into options.

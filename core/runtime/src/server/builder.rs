@@ -10,7 +10,7 @@ use crate::provider::{Provider, WatchFn};
 use crate::registry::{ForeignFunction, Registry};
 use crate::transport::AuditSink;
 use mcp_resources_engine::connection::Contents;
-use mcp_resources_engine::engine::{EngineOptions, ServerInfo};
+use mcp_resources_engine::engine::{EngineOptions, InstructionPart, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::{
@@ -197,6 +197,17 @@ impl Builder {
     /// Sets instructions for the model. Default: none.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.info.instructions = Some(instructions.into());
+        self
+    }
+
+    /// Adds a sentence to the instructions, for clients that may see a URI of one of the templates in `about`.
+    pub fn instructions_about(
+        mut self,
+        text: impl Into<String>,
+        about: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let about = about.into_iter().map(Into::into).collect();
+        self.info.instruction_parts.push(InstructionPart { text: text.into(), about });
         self
     }
 

@@ -185,7 +185,35 @@ impl HttpBuilder {
             }
             _ => Err(error),
         })?;
-        Ok(UnixHttpListener { server, shared, listener, path })
+        Ok(UnixHttpListener { server, shared, listener, path: Some(path) })
+    }
+
+    /// Serves a TCP socket that listens already, such as one that a service manager has passed. Needs a tokio runtime with I/O.
+    ///
+    /// # Errors
+    /// The system's error; [`io::ErrorKind::InvalidInput`] if an option is invalid.
+    pub fn bind_tcp_listener(self, listener: std::net::TcpListener) -> io::Result<HttpListener> {
+        let shared = self.server.shared.clone();
+        let server = self.build().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let address = listener.local_addr()?;
+        listener.set_nonblocking(true)?;
+        let listeners = vec![TcpListener::from_std(listener)?.into()];
+        Ok(HttpListener { server, shared, address, listeners })
+    }
+
+    /// Serves a Unix socket that listens already. Its path stays when the server has stopped.
+    ///
+    /// # Errors
+    /// As [`HttpBuilder::bind_tcp_listener`].
+    #[cfg(unix)]
+    pub fn bind_unix_listener(
+        self,
+        listener: std::os::unix::net::UnixListener,
+    ) -> io::Result<UnixHttpListener> {
+        let shared = self.server.shared.clone();
+        let server = self.build().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        listener.set_nonblocking(true)?;
+        Ok(UnixHttpListener { server, shared, listener: UnixListener::from_std(listener)?, path: None })
     }
 
     /// Serves on `address` until the process gets `SIGTERM` or `SIGINT` (Ctrl-C), or the server is shut down.
@@ -255,7 +283,8 @@ pub struct UnixHttpListener {
     server: Arc<HttpServer>,
     shared: Arc<ServerState>,
     listener: UnixListener,
-    path: PathBuf,
+    /// The path to remove at the end.
+    path: Option<PathBuf>,
 }
 
 #[cfg(unix)]
@@ -275,8 +304,10 @@ impl UnixHttpListener {
     /// Serves until the server is shut down: see [`HttpServer::shutdown`].
     pub async fn serve(self) {
         self.server.serve_all(vec![ServerSocket::Unix(self.listener)]).await;
-        // An error is ignored: somebody has removed it already.
-        let _ = std::fs::remove_file(&self.path);
+        if let Some(path) = self.path {
+            // An error is ignored: somebody has removed it already.
+            let _ = std::fs::remove_file(path);
+        }
         self.shared.audited().await;
     }
 }

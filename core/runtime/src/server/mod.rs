@@ -73,7 +73,8 @@ pub use tools::{Structured, ToolReturn};
 use crate::provider::Provider;
 use crate::transport::{DescriptorWaiter, Stdio};
 use mcp_resources_engine::catalog::MountId;
-use mcp_resources_engine::engine::{Engine, LinkError};
+use mcp_resources_engine::engine::{Engine, LinkError, ServerInfo};
+use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::resource::{RegistrationError, Resource};
@@ -162,6 +163,23 @@ impl ResourceServer {
     /// ignored.
     pub fn revoke(&self, subject: &str) {
         self.shared.revoke(subject);
+    }
+
+    /// Replaces the access policy while clients are connected: sessions and subscriptions stay, those to what a client may
+    /// not see any more are silent, and all clients hear that the lists have changed. Returns whether it was another one.
+    ///
+    /// # Errors
+    /// [`RegistrationError::InvalidPolicy`] for an invalid glob, or for a change of `redact`; the policy then stays.
+    pub fn set_guard(&self, policy: &Policy) -> Result<bool, RegistrationError> {
+        self.shared.engine.set_policy(policy, self.shared.clock.now())
+    }
+
+    /// Replaces name, version and instructions. Clients get them with their next handshake, and in later results.
+    ///
+    /// # Errors
+    /// [`RegistrationError`] if the name or the version is empty, or an icon is none.
+    pub fn set_info(&self, info: ServerInfo) -> Result<(), RegistrationError> {
+        self.shared.engine.set_info(info)
     }
 
     /// Shuts down all running transports: listens end with their results, and requests in flight get

@@ -33,6 +33,8 @@ fn emit(record: &RequestRecord) {
             mcp.resource.uri = record.uri.as_deref(),
             mcp.protocol.version = record.revision.map(Revision::as_str),
             enduser.id = record.principal.id(),
+            client.id = record.principal.client_id(),
+            client.address = record.address.map(tracing::field::display),
             outcome = record.outcome.as_str(),
             bytes = record.bytes,
             duration_ms = record.duration,

@@ -21,6 +21,16 @@ pub struct AuditFile {
     lines: Vec<u8>,
     /// Whether the last line may be incomplete.
     is_torn: bool,
+    rotation: Option<AuditRotation>,
+}
+
+/// When a log is moved away, and how many older ones stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditRotation {
+    /// The size in bytes from which the next entries begin a new file.
+    pub max_bytes: u64,
+    /// The number of older files: `FILE.1` is the latest. With 0 the log begins anew.
+    pub keep: u32,
 }
 
 /// A regular file, and its number on its device.
@@ -73,7 +83,35 @@ impl AuditFile {
             }
         };
         let is_torn = place.is_some() && ends_within_a_line(path, &metadata);
-        Ok(Self { file: Arc::new(file), place, lines: Vec::new(), is_torn })
+        Ok(Self { file: Arc::new(file), place, lines: Vec::new(), is_torn, rotation: None })
+    }
+
+    /// Moves the file to `FILE.1` when it has grown to a size, `FILE.1` to `FILE.2`, and so on. Default: never. Pipes and devices
+    /// stay.
+    #[must_use]
+    pub fn rotated(mut self, rotation: AuditRotation) -> Self {
+        self.rotation = Some(rotation);
+        self
+    }
+
+    /// Moves a file away that has reached its size. If that fails, it grows further.
+    fn rotate(&self) {
+        let (Some(AuditRotation { max_bytes, keep }), Some(place)) = (self.rotation, &self.place) else {
+            return;
+        };
+        let is_full = self.file.metadata().is_ok_and(|metadata| metadata.len() >= max_bytes);
+        // Another process may have moved it.
+        if !is_full || !place.is_there() {
+            return;
+        }
+        for number in (1..keep).rev() {
+            // There may be fewer.
+            let _ = std::fs::rename(place.older(number), place.older(number + 1));
+        }
+        let _ = match keep {
+            0 => std::fs::remove_file(&place.path),
+            _ => std::fs::rename(&place.path, place.older(1)),
+        };
     }
 
     /// Opens a new file if the old one is no longer at its path, because it was rotated or deleted. If that fails, the
@@ -83,7 +121,7 @@ impl AuditFile {
         if !place.is_there()
             && let Ok(new) = Self::opened(&place.path)
         {
-            *self = Self { lines: std::mem::take(&mut self.lines), ..new };
+            *self = Self { lines: std::mem::take(&mut self.lines), rotation: self.rotation, ..new };
         }
     }
 
@@ -127,6 +165,7 @@ impl AuditFile {
 
 impl AuditSink for AuditFile {
     fn take(&mut self, entries: &[AuditRecord]) -> io::Result<()> {
+        self.rotate();
         self.follow();
         self.lines.clear();
         if self.is_torn {
@@ -140,13 +179,20 @@ impl AuditSink for AuditFile {
     fn fork(&self) -> Option<Box<dyn AuditSink>> {
         let file = self.file.clone();
         let place = self.place.clone();
-        Some(Box::new(Self { file, place, lines: Vec::new(), is_torn: false }))
+        Some(Box::new(Self { file, place, lines: Vec::new(), is_torn: false, rotation: self.rotation }))
     }
 }
 
 impl LogPlace {
     fn new(path: &Path, metadata: &Metadata) -> io::Result<Self> {
         Ok(Self { path: std::path::absolute(path)?, device: metadata.dev(), inode: metadata.ino() })
+    }
+
+    /// The path of an older file.
+    fn older(&self, number: u32) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(format!(".{number}"));
+        path.into()
     }
 
     /// Whether the file is still at its path.
@@ -187,6 +233,26 @@ mod tests {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         folder
+    }
+
+    // S-19, S-20: a file that has grown to its size is moved away, and as many stay as were asked for.
+    #[test]
+    fn a_file_is_rotated_by_its_size() {
+        let folder = folder("rotated");
+        let path = folder.join("log");
+        let older = |number: u32| folder.join(format!("log.{number}"));
+        let rotation = AuditRotation { max_bytes: 1, keep: 2 };
+        let mut file = AuditFile::open(&path).unwrap().rotated(rotation);
+        for count in 1..=4 {
+            file.take(&entries(count)).unwrap();
+        }
+        assert_eq!(numbers(&path), [1, 2, 3, 4]);
+        assert_eq!((numbers(&older(1)), numbers(&older(2))), (vec![1, 2, 3], vec![1, 2]));
+        assert!(!older(3).exists());
+        file.rotation = Some(AuditRotation { max_bytes: 1, keep: 0 });
+        file.take(&entries(1)).unwrap();
+        assert_eq!((numbers(&path), numbers(&older(1))), (vec![1], vec![1, 2, 3]));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     // S-19: what was written in part is taken back, so that every line is JSON.

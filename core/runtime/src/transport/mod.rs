@@ -29,7 +29,7 @@ mod yaml;
 pub use audit::{AuditLog, AuditSink};
 #[cfg(feature = "tracing")]
 pub use audit_events::AuditEvents;
-pub use audit_file::AuditFile;
+pub use audit_file::{AuditFile, AuditRotation};
 pub use clock::EngineClock;
 pub use embedded::EmbeddedClient;
 pub use event_handler::EventHandler;

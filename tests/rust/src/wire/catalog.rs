@@ -347,6 +347,7 @@ fn server(given: &Value) -> ServerInfo {
         website_url: text(&given["websiteUrl"]),
         icons: list(&given["icons"]).map(icon).collect(),
         instructions: text(&given["instructions"]),
+        ..ServerInfo::default()
     }
 }
 

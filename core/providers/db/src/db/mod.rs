@@ -129,6 +129,10 @@ impl Declare for Db {
         Self::new(options.at(folder))
     }
 
+    fn places(&self) -> Vec<String> {
+        self.sources.iter().map(|own| declared::place(&own.uri)).collect()
+    }
+
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.sources.len();
         let mut sources = other.sources.into_iter();

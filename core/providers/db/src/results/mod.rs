@@ -201,6 +201,14 @@ impl Declare for Results {
         Self::new(options.at(folder))
     }
 
+    fn places(&self) -> Vec<String> {
+        self.schemes().into_iter().map(|scheme| format!("{scheme}://")).collect()
+    }
+
+    fn schemes(&self) -> Vec<String> {
+        self.caches().map(|cache| cache.options.scheme.clone()).collect()
+    }
+
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         for cache in other.caches() {
             if self.caches().any(|own| own.options.scheme == cache.options.scheme) {

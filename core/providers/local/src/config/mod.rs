@@ -140,6 +140,10 @@ impl Declare for Config {
         Self::new(options.at(folder))
     }
 
+    fn places(&self) -> Vec<String> {
+        self.apps.iter().map(|own| declared::place(&own.uri)).collect()
+    }
+
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.apps.len();
         other.apps.into_iter().try_for_each(|app| self.add(app)).inspect_err(|_| self.apps.truncate(before))

@@ -138,6 +138,10 @@ impl Declare for Docs {
         Self::new(options.at(folder))
     }
 
+    fn places(&self) -> Vec<String> {
+        self.sites.iter().map(|own| declared::place(&own.uri)).collect()
+    }
+
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.sites.len();
         self.add(other.sites).inspect_err(|_| self.sites.truncate(before))

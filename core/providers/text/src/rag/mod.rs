@@ -211,6 +211,24 @@ impl Declare for Rag {
         Self::new(options.at(folder))
     }
 
+    /// Documents of Google Drive have URIs without the name of a collection too.
+    fn places(&self) -> Vec<String> {
+        match self.collections.iter().any(|collection| collection.origin.is_some()) {
+            true => Vec::new(),
+            false => self.collections.iter().map(|collection| declared::place(&collection.uri)).collect(),
+        }
+    }
+
+    fn schemes(&self) -> Vec<String> {
+        let origins = self.collections.iter().filter_map(|collection| collection.origin);
+        let origins =
+            origins.filter_map(|origin| origin.split_once(':')).map(|(scheme, _)| scheme.to_owned());
+        let mut schemes: Vec<String> = origins.chain(["rag".into()]).collect();
+        schemes.sort_unstable();
+        schemes.dedup();
+        schemes
+    }
+
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.collections.len();
         let added = other.collections.into_iter().try_for_each(|collection| self.add(collection));

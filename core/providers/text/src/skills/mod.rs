@@ -102,6 +102,18 @@ impl Declare for Skills {
         Self::new(options.at(folder))
     }
 
+    fn places(&self) -> Vec<String> {
+        let roots = &self.library.roots;
+        match roots.iter().any(|root| root.prefix.is_empty()) {
+            true => Vec::new(),
+            false => roots.iter().map(|root| format!("skill://{}", root.prefix)).collect(),
+        }
+    }
+
+    fn schemes(&self) -> Vec<String> {
+        vec!["skill".into()]
+    }
+
     fn merge(&mut self, other: Self) -> Result<(), OptionError> {
         let roots = Arc::try_unwrap(other.library).map(|library| library.roots);
         if let (Some(own), Ok(roots)) = (Arc::get_mut(&mut self.library), roots) {

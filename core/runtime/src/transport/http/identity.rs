@@ -75,7 +75,7 @@ impl ProxyIdentity {
         Ok(Self { header: name("identity.header", header)?, groups: None, from: all, takes_local_sockets })
     }
 
-    /// Takes the scopes of the principal from `header`: names, separated by commas or spaces.
+    /// Takes the groups of the principal from `header`: names, separated by commas or spaces. They are its scopes too.
     ///
     /// # Errors
     /// [`RulesError`] if it is no name of a header.
@@ -105,8 +105,8 @@ impl ProxyIdentity {
             // Two lists could be one of the proxy and one of the client.
             Some(header) => only(headers, header).ok_or(RefusedIdentity::NoName)?,
         };
-        let groups = groups.split([',', ' ']).filter(|group| !group.is_empty());
-        Ok(Verified::client(Principal::new(name).with_scopes(groups)))
+        let groups: Vec<&str> = groups.split([',', ' ']).filter(|group| !group.is_empty()).collect();
+        Ok(Verified::client(Principal::new(name).with_scopes(groups.iter().copied()).with_groups(groups)))
     }
 }
 

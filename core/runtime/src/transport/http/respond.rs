@@ -74,7 +74,7 @@ impl HttpServer {
             Some(Err(_)) if self.is_health(&parts) => Verified::client(anyone),
             Some(Err(refused)) => return Ok(ResponseBody::none(refused.status())),
         };
-        let admitted = match self.admit(&parts, now) {
+        let admitted = match self.admit(client, &parts, now) {
             Ok(admitted) => admitted,
             Err(response) => return Ok(self.refuse(response, now)),
         };
@@ -123,7 +123,12 @@ impl HttpServer {
         }
     }
 
-    fn admit(&self, parts: &hyper::http::request::Parts, now: Now) -> Result<Admitted, Response> {
+    fn admit(
+        &self,
+        client: Option<IpAddr>,
+        parts: &hyper::http::request::Parts,
+        now: Now,
+    ) -> Result<Admitted, Response> {
         let lines = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let mut headers: SmallVec<[(&str, &[u8]); 24]> = lines.collect();
         if !parts.headers.contains_key(HOST)
@@ -136,7 +141,7 @@ impl HttpServer {
             None => Cow::Borrowed(parts.uri.path_and_query().map_or("", |target| target.as_str())),
         };
         let verb = parts.method.as_str();
-        let head = RequestHead { verb, target: &target, headers: &headers, ..RequestHead::default() };
+        let head = RequestHead { verb, target: &target, headers: &headers, client, ..RequestHead::default() };
         self.endpoint.admit(&head, now)
     }
 
