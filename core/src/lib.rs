@@ -47,6 +47,7 @@ pub use mcp_resources_engine::connection::{
     InputRequest, InputRequired, Item, ListPage, LogLevel, PlainContents, PromptMessage, PromptResult,
     RawResult, ReadResult, ToolResult,
 };
+pub use mcp_resources_engine::engine::AccessQuestion;
 pub use mcp_resources_engine::error::ReadError;
 pub use mcp_resources_engine::resource::{
     Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterCheck,

@@ -295,7 +295,8 @@ impl Edit {
         Self(RegistryChange::RemoveResource(uri))
     }
 
-    /// Adds a template with its reader, its completers by variable, and its lister.
+    /// Adds a template with its reader, its completers by variable, its lister, and the function that decides who may use
+    /// its resources.
     #[napi(catch_unwind, factory)]
     pub fn add_template(
         template: &UriTemplate,
@@ -306,13 +307,16 @@ impl Edit {
             ClassInstance<'_, Function>,
         )>,
         #[napi(ts_arg_type = "NativeFunction | null")] lister: Option<ClassInstance<'_, Function>>,
+        #[napi(ts_arg_type = "NativeFunction | null")] access: Option<ClassInstance<'_, Function>>,
     ) -> Result<Self> {
         let completes = completers.iter().map(|(name, _)| name.clone()).collect();
-        let template = resource::template(template, fields, completes)?;
+        let mut template = resource::template(template, fields, completes)?;
+        template.details.access = access.is_some();
         let functions = Functions {
             reader: reader.callee.clone(),
             completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
             lister: lister.map(|lister| lister.callee.clone()),
+            access: access.map(|access| access.callee.clone()),
         };
         Ok(Self(RegistryChange::AddTemplate(template, Arc::new(functions))))
     }
@@ -349,9 +353,8 @@ impl Edit {
         let completes = completers.iter().map(|(name, _)| name.clone()).collect();
         let prompt = resource::prompt(prompt, completes)?;
         let functions = Functions {
-            reader: caller.callee.clone(),
             completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
-            lister: None,
+            ..caller.callee.clone().into()
         };
         Ok(Self(RegistryChange::AddPrompt(prompt, Arc::new(functions))))
     }

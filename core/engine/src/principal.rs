@@ -113,6 +113,18 @@ impl Principal {
         Cow::Owned(format!("{LONG}{}:{}{}", self.id.len(), self.id, scopes.join(" ")))
     }
 
+    /// Whether it is the same principal as `other` with the same scopes and claims. The end of its token and its address
+    /// do not matter.
+    pub(crate) fn has_rights_of(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+            || (self.id == other.id && (Arc::ptr_eq(&self.grant, &other.grant) || self.grant == other.grant))
+    }
+
+    /// Whether its token came with rights of its own, such as scopes.
+    pub(crate) fn has_grant(&self) -> bool {
+        *self.grant != Grant::default()
+    }
+
     /// Whether it is the local process.
     pub fn is_local(&self) -> bool {
         self.kind == PrincipalKind::Local

@@ -3,7 +3,7 @@
 //!
 //! Law: lists, capabilities and notifications use these functions, so that all of them agree with the result of a read.
 
-use super::Engine;
+use super::{AccessView, Engine};
 use crate::catalog::{
     Catalog, CatalogRoute, ForeignTemplate, ListedTemplate, Lister, PromptEntry, TemplateEntry, ToolEntry,
     ToolSource, ToolTemplate, ToolView, VisibleValues,
@@ -48,15 +48,18 @@ impl Reached {
 impl Engine {
     /// Whether some principal may not see everything.
     pub(crate) fn restricts(&self) -> bool {
-        !self.guard.is_open() || self.catalog().has_scopes()
+        !self.guard.is_open() || self.has_access() || self.catalog().has_scopes()
     }
 
-    /// Whether `principal` may read `uri`, given in any spelling.
+    /// Whether `principal` may read `uri`, given in any spelling. Where a handler decides, this needs a known answer.
     pub fn permits(&self, principal: &Principal, uri: &str) -> bool {
-        uri::normalize(uri, self.limits().uri).is_ok_and(|normal| self.sees(principal, &normal))
+        uri::normalize(uri, self.limits().uri).is_ok_and(|normal| match self.has_access() {
+            true => self.knows_access(principal, &normal),
+            false => self.sees(principal, &normal),
+        })
     }
 
-    /// Whether `principal` may use the URI `normal`, which is in normal form.
+    /// Whether the guard lets `principal` use the URI `normal`, which is in normal form. A handler may still refuse it.
     pub(crate) fn sees(&self, principal: &Principal, normal: &str) -> bool {
         if self.decide(principal, normal) != Decision::Allow {
             return false;
@@ -224,7 +227,7 @@ impl Engine {
 
     /// Whether the configuration permits lists to be shared between principals.
     pub(super) fn may_share_lists(&self) -> bool {
-        self.options.list_cache.scope == CacheScope::Public && !self.guard.differs()
+        self.options.list_cache.scope == CacheScope::Public && !self.guard.differs() && !self.has_access()
     }
 
     /// Whether the pages of a walk that starts now may be shared between principals.
@@ -234,7 +237,7 @@ impl Engine {
 
     /// The caching hint, made private if principals may see different things.
     pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
-        let differs = self.guard.differs() || self.catalog().has_scopes();
+        let differs = self.guard.differs() || self.has_access() || self.catalog().has_scopes();
         if differs { CacheHint { scope: CacheScope::Private, ..hint } } else { hint }
     }
 
@@ -272,6 +275,7 @@ impl Suggested {
         guard: &Guard,
         view: &PolicyView,
         effort: &mut Effort,
+        access: &mut AccessView<'_>,
         value: &str,
     ) -> bool {
         let outline = self.template.outline(&|name| {
@@ -285,7 +289,7 @@ impl Suggested {
             return false;
         }
         match outline.only() {
-            Some(uri) => guard.permits(&self.principal, &uri),
+            Some(uri) => guard.permits(&self.principal, &uri) && access.knows(&uri),
             None => guard.reaches_within(view, &outline, effort),
         }
     }

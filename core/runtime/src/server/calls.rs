@@ -8,7 +8,7 @@ use super::answer::Handled;
 use super::client::CallerHandle;
 use super::handlers::{Functions, Work};
 use super::link::{HandlerLink, ReplyRoute};
-use super::request::{CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
+use super::request::{AccessRequest, CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
 use super::shared::ServerState;
 use super::span::Span;
 use mcp_resources_engine::connection::{Event, RequestOutcome};
@@ -88,6 +88,12 @@ fn handle(client: &Arc<CallerHandle>, event: Event<'_>) -> RequestOutcome<'stati
             let entry = registry.get(request.handler);
             let request = ListRequest::new(request, link.clone());
             start(&link, || entry.as_ref()?.entry()?.list.as_ref().map(|list| list(request)))
+        }
+        Event::Access(request) => {
+            let link = HandlerLink::new(client.clone(), request.token, span);
+            let entry = registry.get(request.batch.handler);
+            let request = AccessRequest::new(&request, link.clone());
+            start(&link, || entry.as_ref()?.entry()?.access.as_ref().map(|decide| decide(request)))
         }
         Event::Tool(request) | Event::Prompt(request) => {
             let link = HandlerLink::new(client.clone(), request.token, span);
