@@ -64,7 +64,7 @@ __all__ = [
 
 _Kind: TypeAlias = Literal["scalar", "list", "map"]
 _Policy: TypeAlias = Literal["segment", "path", "text", "any"]
-_Verified: TypeAlias = tuple[str, Sequence[str], int | None, str | None]
+_Verified: TypeAlias = tuple[str, Sequence[str], int | None, str | None, Sequence[str] | None, Sequence[str]]
 _Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 _Value: TypeAlias = str | int | float | Sequence[str | int | float] | Mapping[str, str | int | float] | None
 

@@ -306,9 +306,10 @@ class Client:
         try:
             first = await acknowledged
         except asyncio.CancelledError:
-            if answer.done() and not answer.cancelled():
-                answer.result()  # refused: raises the error of the server
-            raise
+            if not answer.done() or answer.cancelled():
+                raise
+            answer.result()  # refused: raises the error of the server
+            first = await self.notification(of=id)  # it came together with the end
         try:
             yield Listen(self, id, first.params["notifications"])
         finally:

@@ -1,7 +1,10 @@
 //! The principal that sends a request, and the rights from its verified token.
 
 use crate::now::{Millis, Now};
+use std::any::Any;
 use std::borrow::Cow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
@@ -34,6 +37,44 @@ pub struct Network(u64);
 struct Grant {
     scopes: Vec<String>,
     claims: Option<Arc<str>>,
+    uris: Option<Arc<GrantedUris>>,
+}
+
+/// The URIs that a verifier grants a principal, compiled by the guard
+/// ([`granted_uris`](crate::guard::granted_uris)). Equal texts are equal grants.
+pub struct GrantedUris {
+    text: Box<str>,
+    compiled: Box<dyn Any + Send + Sync>,
+}
+
+impl GrantedUris {
+    pub(crate) fn new(text: String, compiled: Box<dyn Any + Send + Sync>) -> Arc<Self> {
+        Arc::new(Self { text: text.into(), compiled })
+    }
+
+    pub(crate) fn compiled(&self) -> &(dyn Any + Send + Sync) {
+        &*self.compiled
+    }
+}
+
+impl PartialEq for GrantedUris {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for GrantedUris {}
+
+impl Hash for GrantedUris {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl fmt::Debug for GrantedUris {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("GrantedUris").field(&self.text).finish()
+    }
 }
 
 impl Principal {
@@ -82,6 +123,18 @@ impl Principal {
         Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
     }
 
+    /// Returns a copy that sees only what these globs grant, in addition to the policy.
+    #[must_use]
+    pub fn with_uris(&self, uris: Option<Arc<GrantedUris>>) -> Arc<Self> {
+        let grant = Grant { uris, ..Grant::clone(&self.grant) };
+        Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
+    }
+
+    /// The URIs that its verifier grants; `None` if it leaves that to the policy.
+    pub(crate) fn uris(&self) -> Option<&Arc<GrantedUris>> {
+        self.grant.uris.as_ref()
+    }
+
     /// Returns a copy that is valid until `expires`, in milliseconds since 1970-01-01T00:00:00Z; `None` is without an
     /// end. Runtimes set this from the token, so that a stream ends when the token that opened it expires.
     #[must_use]
@@ -99,18 +152,19 @@ impl Principal {
         self.expires
     }
 
-    /// Identity and scopes as one text. Principals for which it differs may get different contents, so cached results
+    /// Identity, scopes and granted URIs as one text. Principals for which it differs may get different contents, so cached results
     /// are not shared between them.
     pub(crate) fn authority(&self) -> Cow<'_, str> {
         // Does not occur at the beginning of the short form.
         const LONG: char = '\0';
         let scopes = &self.grant.scopes;
-        if scopes.is_empty() && !self.id.starts_with(LONG) {
+        if scopes.is_empty() && !self.id.starts_with(LONG) && self.grant.uris.is_none() {
             return Cow::Borrowed(&self.id);
         }
         let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         scopes.sort_unstable();
-        Cow::Owned(format!("{LONG}{}:{}{}", self.id.len(), self.id, scopes.join(" ")))
+        let uris = self.grant.uris.as_ref().map_or("", |uris| &uris.text);
+        Cow::Owned(format!("{LONG}{}:{}{}{LONG}{uris}", self.id.len(), self.id, scopes.join(" ")))
     }
 
     /// Whether it is the same principal as `other` with the same scopes and claims. The end of its token and its address

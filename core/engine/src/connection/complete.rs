@@ -276,7 +276,8 @@ impl<'c> CompletionTarget<'c> {
             Self::Prompt(entry) => engine.sees_prompt(principal, entry),
             Self::Template(entry) => engine.sees_template(principal, entry),
             Self::Fallback(_, parsed) => {
-                guard.is_open() || parsed.as_ref().is_some_and(|own| guard.knows_template(principal, own))
+                guard.is_open_to(principal)
+                    || parsed.as_ref().is_some_and(|own| guard.knows_template(principal, own))
             }
         }
     }
@@ -310,7 +311,7 @@ impl CompleteParams<'_> {
         let own = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| (name.to_string(), value.to_string());
         // Behind a policy a target without a template is visible to no principal, so it needs no filter.
         let engine = &connection.engine;
-        let template = template.filter(|_| !engine.guard().is_open() || engine.has_access())?;
+        let template = template.filter(|_| !engine.guard().is_open_to(principal) || engine.has_access())?;
         Some(Box::new(Suggested {
             template: template.clone(),
             principal: principal.clone(),

@@ -234,7 +234,7 @@ impl Connection {
         lacking: Vec<String>,
     ) -> Result<(), RefusedRequest> {
         let guard = self.engine.guard();
-        if guard.is_open() && lacking.is_empty() {
+        if guard.is_open_to(request.principal) && lacking.is_empty() {
             return Ok(());
         }
         let mut missing = lacking;

@@ -79,6 +79,7 @@ pub(super) struct AccessTable {
     ttl: Millis,
     /// Whether a handler has ever decided who may use a resource.
     is_used: AtomicBool,
+    has_grants: AtomicBool,
     /// The latest time that is known, for deliveries.
     latest: AtomicU64,
     /// Changed with the table's lock held.
@@ -270,6 +271,18 @@ impl Engine {
         self.access.is_used.load(Ordering::Relaxed)
     }
 
+    /// Whether a verifier has ever granted a principal URIs of its own.
+    pub(crate) fn has_grants(&self) -> bool {
+        self.access.has_grants.load(Ordering::Relaxed)
+    }
+
+    /// Call it before a principal with such a grant is served.
+    pub(crate) fn note_grant(&self, principal: &Principal) {
+        if principal.uris().is_some() {
+            self.access.has_grants.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Call it before `catalog` is published.
     pub(super) fn note_access(&self, catalog: &Catalog) {
         if catalog.has_access() {
@@ -318,6 +331,7 @@ impl AccessTable {
             most: limits.access_answers,
             ttl: limits.access_ttl,
             is_used: AtomicBool::new(false),
+            has_grants: AtomicBool::new(false),
             latest: AtomicU64::new(0),
             regrants: AtomicU64::new(0),
             known: Mutex::default(),

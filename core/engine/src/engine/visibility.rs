@@ -48,7 +48,7 @@ impl Reached {
 impl Engine {
     /// Whether some principal may not see everything.
     pub(crate) fn restricts(&self) -> bool {
-        !self.guard.is_open() || self.has_access() || self.catalog().has_scopes()
+        !self.guard.is_open() || self.has_access() || self.has_grants() || self.catalog().has_scopes()
     }
 
     /// Whether `principal` may read `uri`, given in any spelling. Where a handler decides, this needs a known answer.
@@ -72,7 +72,8 @@ impl Engine {
     /// query, it must also permit the query in the order of the template, without names that the template ignores.
     pub(crate) fn decide(&self, principal: &Principal, normal: &str) -> Decision<'_> {
         let decision = self.guard.decide(principal, normal);
-        if decision != Decision::Allow || !self.guard.reads_queries() || !normal.contains('?') {
+        let reads_queries = self.guard.reads_queries() || principal.uris().is_some();
+        if decision != Decision::Allow || !reads_queries || !normal.contains('?') {
             return decision;
         }
         match self.catalog().route(normal) {
@@ -88,7 +89,7 @@ impl Engine {
     pub(crate) fn sees_template(&self, principal: &Principal, entry: &TemplateEntry) -> bool {
         let scopes = &entry.template.details.scopes;
         (scopes.is_empty() || self.guard.missing(principal, scopes).is_empty())
-            && (self.guard.is_open()
+            && (self.guard.is_open_to(principal)
                 || self.reached.ask(&self.guard, &self.guard.view(principal), &entry.parsed))
     }
 
@@ -106,14 +107,14 @@ impl Engine {
     /// anything, so only principals that may see everything know about it.
     pub(crate) fn sees_foreign(&self, principal: &Principal, parsed: Option<&UriTemplate>) -> bool {
         let reaches = |parsed| self.reached.ask(&self.guard, &self.guard.view(principal), parsed);
-        self.guard.is_open() || parsed.is_some_and(reaches)
+        self.guard.is_open_to(principal) || parsed.is_some_and(reaches)
     }
 
     /// Like [`Engine::sees_foreign`], for a template that is not kept: the answer is not remembered.
     pub(crate) fn sees_passing(&self, principal: &Principal, text: &str) -> bool {
         let reaches =
             |parsed: UriTemplate| self.guard.reaches(&self.guard.view(principal), &parsed.outline(&|_| None));
-        self.guard.is_open() || UriTemplate::parse(text).is_ok_and(reaches)
+        self.guard.is_open_to(principal) || UriTemplate::parse(text).is_ok_and(reaches)
     }
 
     /// Whether `principal` may know about a tool.
@@ -142,7 +143,7 @@ impl Engine {
     /// The values of a tool's arguments that `principal` may know about; `None` if it names none.
     pub(crate) fn visible_values(&self, principal: &Principal, entry: &ToolEntry) -> Option<VisibleValues> {
         let template = entry.template.as_ref()?;
-        if self.guard.is_open() {
+        if self.guard.is_open_to(principal) {
             return Some(template.all());
         }
         let view = self.guard.view(principal);
@@ -227,7 +228,10 @@ impl Engine {
 
     /// Whether the configuration permits lists to be shared between principals.
     pub(super) fn may_share_lists(&self) -> bool {
-        self.options.list_cache.scope == CacheScope::Public && !self.guard.differs() && !self.has_access()
+        self.options.list_cache.scope == CacheScope::Public
+            && !self.guard.differs()
+            && !self.has_access()
+            && !self.has_grants()
     }
 
     /// Whether the pages of a walk that starts now may be shared between principals.
@@ -237,7 +241,8 @@ impl Engine {
 
     /// The caching hint, made private if principals may see different things.
     pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
-        let differs = self.guard.differs() || self.has_access() || self.catalog().has_scopes();
+        let differs =
+            self.guard.differs() || self.has_access() || self.has_grants() || self.catalog().has_scopes();
         if differs { CacheHint { scope: CacheScope::Private, ..hint } } else { hint }
     }
 

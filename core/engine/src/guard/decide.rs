@@ -6,12 +6,13 @@ use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy};
 use super::reach::{Effort, ReachQuestion};
 use super::set::GlobSet;
 use super::subject::{Subjects, subjects};
-use crate::principal::Principal;
+use crate::principal::{GrantedUris, Principal};
 use mcp_resources_template::uri::{InvalidUri, MAX_URI, normalize};
 use mcp_resources_template::{Outline, UriTemplate};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
+use std::sync::{Arc, LazyLock};
 
 /// A compiled [`Policy`]. Immutable; every method may be called from any thread and takes no lock.
 #[derive(Debug, Default)]
@@ -71,6 +72,8 @@ pub struct PolicyView {
     own: Option<Box<str>>,
     /// The globs whose scopes are missing.
     unmet: Box<[usize]>,
+    /// The URIs that the verifier grants.
+    granted: Option<Arc<GrantedUris>>,
 }
 
 /// The allowed URIs, except those that are denied.
@@ -132,6 +135,11 @@ impl Guard {
         self.is_open
     }
 
+    /// Whether it has no rules about URIs for `principal`.
+    pub(crate) fn is_open_to(&self, principal: &Principal) -> bool {
+        self.is_open && principal.uris().is_none()
+    }
+
     /// Whether two principals may see different things, so that results must not be shared between them.
     pub fn differs(&self) -> bool {
         !self.principals.is_empty() || !self.scopes.globs.is_empty()
@@ -140,12 +148,15 @@ impl Guard {
     /// Decides whether `principal` may read, subscribe to and list the URI `normal`, which is in normal form
     /// ([`normalize`](mcp_resources_template::uri::normalize)). Takes time linear in the length of the URI.
     pub fn decide(&self, principal: &Principal, normal: &str) -> Decision<'_> {
-        if self.is_open {
+        let granted = principal.uris().map(granted_rules);
+        if self.is_open && granted.is_none() {
             return Decision::Allow;
         }
         let own = self.principals.get(principal.id());
         let may_see = |subjects: &Subjects<'_>| {
-            self.rules.admit(subjects) && own.is_none_or(|own| own.rules.admit(subjects))
+            self.rules.admit(subjects)
+                && own.is_none_or(|own| own.rules.admit(subjects))
+                && granted.is_none_or(|granted| granted.admit(subjects))
         };
         let Some(subjects) = subjects(normal).filter(|subjects| may_see(subjects)) else {
             return self.refusal();
@@ -162,8 +173,11 @@ impl Guard {
     /// The decision of the rules that narrow alone: for another spelling of a URI that [`Guard::decide`] allows.
     pub(crate) fn narrows(&self, principal: &Principal, spelling: &str) -> Decision<'_> {
         let own = self.principals.get(principal.id());
+        let granted = principal.uris().map(granted_rules);
         let is_open = |subjects: &Subjects<'_>| {
-            !self.rules.denies(subjects) && own.is_none_or(|own| !own.rules.denies(subjects))
+            !self.rules.denies(subjects)
+                && own.is_none_or(|own| !own.rules.denies(subjects))
+                && granted.is_none_or(|granted| !granted.denies(subjects))
         };
         let Some(subjects) = subjects(spelling).filter(|subjects| is_open(subjects)) else {
             return self.refusal();
@@ -182,7 +196,7 @@ impl Guard {
 
     /// Whether `principal` may use the URI `normal` without further scopes.
     pub fn permits(&self, principal: &Principal, normal: &str) -> bool {
-        self.is_open || self.decide(principal, normal) == Decision::Allow
+        self.is_open_to(principal) || self.decide(principal, normal) == Decision::Allow
     }
 
     /// Whether `principal` may know about the tool of this name, apart from the scopes that it requires.
@@ -207,6 +221,7 @@ impl Guard {
         PolicyView {
             own: narrowed,
             unmet: needed.filter(|(_, needed)| lacks(needed)).map(|(at, _)| at).collect(),
+            granted: principal.uris().cloned(),
         }
     }
 
@@ -223,12 +238,13 @@ impl Guard {
 
     /// Like [`Guard::reaches`], with a limit that several questions share.
     pub(crate) fn reaches_within(&self, view: &PolicyView, outline: &Outline, effort: &mut Effort) -> bool {
-        if self.is_open {
+        let granted = view.granted.as_ref().map(granted_rules);
+        if self.is_open && granted.is_none() {
             return true;
         }
         let own = view.own.as_ref().and_then(|id| self.principals.get(id)).map(|own| &own.rules);
         let mut question = ReachQuestion::default();
-        for rules in [Some(&self.rules), own].into_iter().flatten() {
+        for rules in [Some(&self.rules), own, granted].into_iter().flatten() {
             if let Some(allow) = &rules.allow {
                 question.allow(allow.globs());
             }
@@ -248,6 +264,24 @@ impl Guard {
     pub fn refusal(&self) -> Decision<'_> {
         if self.is_explicit { Decision::Denied } else { Decision::Hidden }
     }
+}
+
+/// Compiles the globs that a verifier grants one principal, in addition to the policy: it sees only what both allow and
+/// neither denies. `allow` `None` allows everything.
+///
+/// # Errors
+/// [`PolicyError`] naming the invalid glob.
+pub fn granted_uris(allow: Option<&[String]>, deny: &[String]) -> Result<Arc<GrantedUris>, PolicyError> {
+    let globs = |texts: &[String]| Globs(texts.to_vec());
+    let rules = GuardRules::new("", allow.map(globs).as_ref(), &globs(deny))?;
+    Ok(GrantedUris::new(format!("{allow:?}{deny:?}"), Box::new(rules)))
+}
+
+/// The compiled form. Only [`granted_uris`] makes grants; any other would grant nothing.
+fn granted_rules(uris: &Arc<GrantedUris>) -> &GuardRules {
+    static NOTHING: LazyLock<GuardRules> =
+        LazyLock::new(|| GuardRules { allow: Some(GlobSet::default()), deny: GlobSet::default() });
+    uris.compiled().downcast_ref().unwrap_or(&NOTHING)
 }
 
 fn holds(principal: &Principal, own: Option<&Narrowed>, scope: &String) -> bool {

@@ -167,9 +167,9 @@ fn answer(link: &HandlerLink, handled: Handled) -> RequestOutcome<'static> {
         ReplyRoute::Respond => peer.respond(link.token(), answer),
         ReplyRoute::Finish(reply) => {
             let encoded = reply.encode(answer, peer.now());
-            let outcome = peer.finish(encoded);
+            // Before the answer, after which a held request may use the token again.
             shared.tasks().remove(&(peer.connection(), link.token()));
-            outcome
+            peer.finish(encoded)
         }
         ReplyRoute::Nowhere => RequestOutcome::nothing(),
     }
