@@ -269,7 +269,8 @@ function verifiedFields(verified: Verified): VerifiedFields {
 function globs(allow: readonly string[] | undefined, deny: readonly string[]): { allow?: string[]; deny: string[] } {
   const allowed = allow && { allow: listed('allow of a verified token', allow) };
   const given = { ...allowed, deny: listed('deny of a verified token', deny) };
-  if (allowed !== undefined || given.deny.length > 0) translated(() => new binding.Guard({ json: JSON.stringify(given) }, false));
+  if (allowed !== undefined || given.deny.length > 0)
+    translated(() => new binding.Guard({ json: JSON.stringify(given) }, false));
   return given;
 }
 

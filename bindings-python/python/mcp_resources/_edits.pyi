@@ -11,9 +11,7 @@ from ._core import Function, Resource, UriTemplate
 class Edit:
     """One registration or removal."""
     @staticmethod
-    def add_resource(
-        resource: Resource, source: Function | str | Buffer, access: Function | None = None
-    ) -> Edit: ...
+    def add_resource(resource: Resource, source: Function | str | Buffer, access: Function | None = None) -> Edit: ...
     @staticmethod
     def add_page(fields: Mapping[str, object], source: Function | str) -> Edit: ...
     @staticmethod

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from ._core import Function
@@ -31,9 +31,10 @@ def access(function: Callable[..., Any], converts: Converts, *, batch: bool, inl
     own = [parameter for parameter in slots.parameters() if parameter.default is parameter.empty]
     if len(own) != len(_ARGUMENTS) and not slots.takes_any:
         taken = ", ".join(parameter.name for parameter in own) or "nothing"
+        given = "a list of dicts" if batch else "a dict"
         raise RegistrationError(
-            f"{full_name(function)}: it takes ({taken}), but is called with (principal, parameters): the identity of the"
-            " person, and a dict of the variables" + (", or a list of those with batch=True" if batch else "")
+            f"{full_name(function)}: it takes ({taken}), but is called with (principal, parameters): the identity of"
+            f" the person, and {given} of the variables"
         )
     target = underlying(function)
     is_async = inspect.iscoroutinefunction(target)
@@ -99,7 +100,7 @@ class _Each(_Questions):
         self, principal: str, questions: Iterable[Mapping[str, Any]], **context: Any
     ) -> list[bool | None]:
         answers: list[bool | None] = []
-        for part in itertools.batched(questions, _AT_ONCE) if hasattr(itertools, "batched") else _parts(questions):
+        for part in _parts(questions):
             answers += await asyncio.gather(*(self._one_later(principal, values, context) for values in part))
         return answers
 
@@ -129,7 +130,7 @@ class _Batched(_Questions):
         return [self.decided(answer) for answer in answers]
 
 
-def _parts(questions: Iterable[Mapping[str, Any]]) -> Iterable[tuple[Mapping[str, Any], ...]]:
+def _parts(questions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], ...]]:
     rest = iter(questions)
     while part := tuple(itertools.islice(rest, _AT_ONCE)):
         yield part

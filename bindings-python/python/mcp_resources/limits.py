@@ -54,6 +54,14 @@ class Limits(TypedDict, total=False):
     """The most results in the read cache (option `cache`), over all principals. Default 10,000."""
     cache_bytes: int
     """The encoded results in the read cache, in bytes. Default 64 MiB."""
+    access_answers: int
+    """The most answers of access functions that are kept, over all principals. Default 100,000."""
+    access_ttl: int
+    """The time after which an access function is asked again, in milliseconds; with 0 each request asks. Without
+    [`Engine::regrant`](crate::engine::Engine::regrant), a person who loses access may read, and is told of changes, for
+    this long. Default 30,000."""
+    access_batch: int
+    """The most questions that an access function gets at once. Default 1,000."""
     principals: int
     """The most principals whose rates and open requests are counted separately; all others share a count. Default
     10,000."""

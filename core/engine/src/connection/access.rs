@@ -334,6 +334,10 @@ impl Connection {
         match view.into_questions().pop() {
             None => Some(is_allowed),
             Some(question) => {
+                if self.access.withheld.is_empty() {
+                    // Whichever call delivered, the runtime has to look at the deadline.
+                    self.waker.wake_by_ref();
+                }
                 self.access.withheld.push((principal.clone(), question, withheld));
                 None
             }

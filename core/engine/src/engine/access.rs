@@ -80,6 +80,7 @@ pub(super) struct AccessTable {
     /// Whether a handler has ever decided who may use a resource.
     is_used: AtomicBool,
     has_grants: AtomicBool,
+    has_advised: AtomicBool,
     /// The latest time that is known, for deliveries.
     latest: AtomicU64,
     /// Changed with the table's lock held.
@@ -224,7 +225,8 @@ impl AccessRound {
         match (answer, allowed) {
             (_, Some(allowed)) => {
                 engine.access.keep(principal, &questions, allowed, regrants, now.tick);
-                None
+                let refuses_all = allowed.iter().all(|allowed| *allowed == Some(false));
+                engine.access.advice(principal).filter(|_| refuses_all)
             }
             (Answer::Failed(_), None) => None,
             (Answer::Access(given), None) => Some(format!(
@@ -332,6 +334,7 @@ impl AccessTable {
             ttl: limits.access_ttl,
             is_used: AtomicBool::new(false),
             has_grants: AtomicBool::new(false),
+            has_advised: AtomicBool::new(false),
             latest: AtomicU64::new(0),
             regrants: AtomicU64::new(0),
             known: Mutex::default(),
@@ -383,6 +386,21 @@ impl AccessTable {
             self.regrants.fetch_add(1, Ordering::SeqCst);
             *known = KnownAnswers::default();
         }
+    }
+
+    /// The log message, once, about a principal that cannot be told from others: a server without tokens.
+    fn advice(&self, principal: &Principal) -> Option<String> {
+        let who = match principal {
+            local if local.is_local() => "the local process, whose identity is the empty text",
+            other if other.is_anonymous() => "a client without a token, whose identity is \"anonymous\"",
+            _ => return None,
+        };
+        (!self.has_advised.swap(true, Ordering::Relaxed)).then(|| {
+            format!(
+                "access refuses everything to {who}; people have identities over HTTP with auth, and in tests with the \
+                 option principal of the test client"
+            )
+        })
     }
 
     fn regrants(&self) -> u64 {
