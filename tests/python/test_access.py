@@ -302,7 +302,7 @@ async def test_the_function_may_take_the_context() -> None:
 
     @row.access
     def team(principal: str, parameters: dict[str, Any], ctx: Context) -> bool:
-        return (ctx.claims or {}).get("team") == parameters["team"]
+        return bool((ctx.claims or {}).get("team") == parameters["team"])
 
     async with (
         Client(server, principal="ada", claims={"team": "red"}) as red,
@@ -337,7 +337,7 @@ async def test_a_test_client_is_who_it_says() -> None:
         assert json.loads(await client.read_text("me://x")) == ["", [], None, None]
     for wrong in ({"principal": 5}, {"scopes": "a b"}, {"claims": ["a"]}, {"headers": ["a"]}):
         with pytest.raises(TypeError):
-            Client(server, **wrong)  # type: ignore[arg-type]
+            Client(server, **wrong)
 
 
 @pytest.mark.parametrize("wrong", [lambda: True, lambda principal: True, lambda a, b, c: True])

@@ -94,7 +94,8 @@ class _Each(_Questions):
         try:
             return self.decided(self.function(principal, self.typed(values), **context))
         except Exception as error:
-            return self.failed(error)
+            self.failed(error)
+            return None
 
     async def ask_later(
         self, principal: str, questions: Iterable[Mapping[str, Any]], **context: Any
@@ -108,7 +109,8 @@ class _Each(_Questions):
         try:
             return self.decided(await self.function(principal, self.typed(values), **context))
         except Exception as error:
-            return self.failed(error)
+            self.failed(error)
+            return None
 
 
 class _Batched(_Questions):

@@ -60,7 +60,7 @@ pub struct Client {
 /// The sender that a [`Client`] pretends to be: what a verified token and HTTP would say about it.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `modern` or `legacy` is called"]
-pub struct ClientBuilder<'s> {
+pub struct TestClientBuilder<'s> {
     server: &'s ResourceServer,
     principal: String,
     scopes: Vec<String>,
@@ -68,7 +68,7 @@ pub struct ClientBuilder<'s> {
     headers: Vec<(String, String)>,
 }
 
-impl<'s> ClientBuilder<'s> {
+impl<'s> TestClientBuilder<'s> {
     fn new(server: &'s ResourceServer) -> Self {
         Self { server, principal: String::new(), scopes: Vec::new(), claims: None, headers: Vec::new() }
     }
@@ -186,7 +186,7 @@ impl Client {
     /// # Errors
     /// The system's error, if there are too many descriptors.
     pub fn modern(server: &ResourceServer) -> io::Result<Self> {
-        ClientBuilder::new(server).modern()
+        TestClientBuilder::new(server).modern()
     }
 
     /// A client with a session of a legacy revision, after its handshake.
@@ -194,7 +194,7 @@ impl Client {
     /// # Errors
     /// As [`Client::modern`], and if the server refuses the handshake.
     pub async fn legacy(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
-        ClientBuilder::new(server).legacy(revision).await
+        TestClientBuilder::new(server).legacy(revision).await
     }
 
     /// A client that sends as somebody else than the local process.
@@ -212,8 +212,8 @@ impl Client {
     /// assert_eq!(bob.read_text("user://me").await?, "bob");
     /// # Ok(()) }
     /// ```
-    pub fn builder(server: &ResourceServer) -> ClientBuilder<'_> {
-        ClientBuilder::new(server)
+    pub fn builder(server: &ResourceServer) -> TestClientBuilder<'_> {
+        TestClientBuilder::new(server)
     }
 
     async fn greeted(server: &ResourceServer, revision: Revision, sender: PipeSender) -> io::Result<Self> {

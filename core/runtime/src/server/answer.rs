@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// The result of a request: the answer, or the reason for which there is none.
 pub type Handled = Result<Answer<'static>, HandlerError>;
 
-/// A value that handlers of one kind may return: [`Read`], [`Complete`], [`List`], [`Access`], [`ToolOutput`], [`PromptOutput`] or
+/// A value that handlers of one kind may return: [`Read`], [`Complete`], [`List`], [`AccessDecision`],
+/// [`ToolOutput`], [`PromptOutput`] or
 /// [`Call`].
 ///
 /// `Result<T, E>` may be returned wherever `T` may, if `E` is a [`ReadError`], a [`HandlerError`] or any other error.
@@ -42,7 +43,7 @@ pub struct List;
 
 /// The kind of handlers that decide who may use a resource. They return a `bool`, or one for each question.
 #[derive(Clone, Copy, Debug)]
-pub struct Access;
+pub struct AccessDecision;
 
 /// The kind of handlers for custom methods. They return a [`RawResult`], a JSON object, or [`InputRequired`].
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +203,7 @@ answers! { List:
     ListPage => |page| Answer::Listed(page);
 }
 
-answers! { Access:
+answers! { AccessDecision:
     bool => |allowed| Answer::Access(vec![Some(allowed)]);
     Vec<bool> => |allowed| Answer::Access(allowed.into_iter().map(Some).collect());
 }

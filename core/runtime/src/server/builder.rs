@@ -1,6 +1,8 @@
 //! The builder of a server.
 
-use super::answer::{Access, Call, Complete, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolOutput};
+use super::answer::{
+    AccessDecision, Call, Complete, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolOutput,
+};
 use super::changes::ServerChanges;
 use super::handlers::{Functions, Handler, erase_call};
 use super::request::{CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
@@ -176,7 +178,7 @@ impl Builder {
     pub fn access<F, Fut>(self, decide: F) -> Self
     where
         F: Fn(Arc<Principal>, AccessQuestion) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Access>> + Send + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
     {
         self.change(|changes| changes.access(decide))
     }
@@ -186,7 +188,7 @@ impl Builder {
     pub fn access_all<F, Fut>(self, decide: F) -> Self
     where
         F: Fn(Arc<Principal>, Arc<[AccessQuestion]>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Access>> + Send + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
     {
         self.change(|changes| changes.access_all(decide))
     }

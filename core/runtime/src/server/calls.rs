@@ -8,7 +8,7 @@ use super::answer::Handled;
 use super::client::CallerHandle;
 use super::handlers::{Functions, Work};
 use super::link::{HandlerLink, ReplyRoute};
-use super::request::{AccessRequest, CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
+use super::request::{CallRequest, CompletionRequest, DecisionRequest, ListRequest, NamedCall, ReadRequest};
 use super::shared::ServerState;
 use super::span::Span;
 use mcp_resources_engine::connection::{Event, RequestOutcome};
@@ -92,7 +92,7 @@ fn handle(client: &Arc<CallerHandle>, event: Event<'_>) -> RequestOutcome<'stati
         Event::Access(request) => {
             let link = HandlerLink::new(client.clone(), request.token, span);
             let entry = registry.get(request.batch.handler);
-            let request = AccessRequest::new(&request, link.clone());
+            let request = DecisionRequest::new(&request, link.clone());
             start(&link, || entry.as_ref()?.entry()?.access.as_ref().map(|decide| decide(request)))
         }
         Event::Tool(request) | Event::Prompt(request) => {

@@ -1,6 +1,6 @@
 //! Changes of the registered resources and templates, collected to take effect together.
 
-use super::answer::{Access, Complete, IntoAnswer, List, PromptOutput, Read, ToolOutput};
+use super::answer::{AccessDecision, Complete, IntoAnswer, List, PromptOutput, Read, ToolOutput};
 use super::handlers::{Functions, HandlerSet, NamedHandlers, erase};
 use super::request::{CompletionRequest, ListRequest, NamedCall, ReadRequest};
 use crate::registry;
@@ -144,7 +144,7 @@ impl ServerChanges {
     pub fn access<F, Fut>(mut self, decide: F) -> Self
     where
         F: Fn(Arc<Principal>, AccessQuestion) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Access>> + Send + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
     {
         if let Some(entry) = self.decided() {
             entry.decides(decide);
@@ -152,12 +152,12 @@ impl ServerChanges {
         self
     }
 
-    /// Like [`ServerChanges::access`], about many URIs at once: the function returns one `bool` for each question, in their order.
-    /// It gets at most [`Limits::access_batch`](mcp_resources_engine::limits::Limits::access_batch) of them.
+    /// Like [`ServerChanges::access`], about many URIs at once: the function returns one `bool` for each question, in their
+    /// order. It gets at most [`Limits::access_batch`](mcp_resources_engine::limits::Limits::access_batch) of them.
     pub fn access_all<F, Fut>(mut self, decide: F) -> Self
     where
         F: Fn(Arc<Principal>, Arc<[AccessQuestion]>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Access>> + Send + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
     {
         if let Some(entry) = self.decided() {
             entry.decides_all(decide);

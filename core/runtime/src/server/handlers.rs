@@ -1,7 +1,7 @@
 //! Handlers with their types erased.
 
-use super::answer::{Access, Call, Complete, Handled, IntoAnswer, List, Read};
-use super::request::{AccessRequest, CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
+use super::answer::{AccessDecision, Call, Complete, Handled, IntoAnswer, List, Read};
+use super::request::{CallRequest, CompletionRequest, DecisionRequest, ListRequest, NamedCall, ReadRequest};
 use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::connection::{Answer, Contents};
 use mcp_resources_engine::engine::AccessQuestion;
@@ -80,7 +80,7 @@ pub(super) struct HandlerSet {
     /// By variable.
     pub(super) complete: Vec<(String, Handler<CompletionRequest>)>,
     pub(super) list: Option<Handler<ListRequest>>,
-    pub(super) access: Option<Handler<AccessRequest>>,
+    pub(super) access: Option<Handler<DecisionRequest>>,
 }
 
 impl HandlerSet {
@@ -126,10 +126,10 @@ impl HandlerSet {
     pub(super) fn decides<F, Fut>(&mut self, function: F)
     where
         F: Fn(Arc<Principal>, AccessQuestion) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Access>> + Send + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
     {
         let function = Arc::new(function);
-        self.access = Some(Box::new(move |request: AccessRequest| {
+        self.access = Some(Box::new(move |request: DecisionRequest| {
             let function = function.clone();
             Box::pin(async move {
                 let mut allowed = Vec::with_capacity(request.questions.len());
@@ -153,10 +153,10 @@ impl HandlerSet {
     pub(super) fn decides_all<F, Fut>(&mut self, function: F)
     where
         F: Fn(Arc<Principal>, Arc<[AccessQuestion]>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Access>> + Send + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
     {
         self.access =
-            Some(erase(move |request: AccessRequest| function(request.principal, request.questions)));
+            Some(erase(move |request: DecisionRequest| function(request.principal, request.questions)));
     }
 }
 

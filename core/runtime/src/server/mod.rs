@@ -53,7 +53,7 @@ mod tests;
 mod tools;
 
 pub use answer::{
-    Access, Call, Complete, Handled, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolError,
+    AccessDecision, Call, Complete, Handled, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolError,
     ToolOutput,
 };
 pub use ask::AskFailed;

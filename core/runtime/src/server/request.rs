@@ -151,13 +151,13 @@ impl ListRequest {
 }
 
 /// Questions who may use resources, for the handler that decides.
-pub(super) struct AccessRequest {
+pub(super) struct DecisionRequest {
     pub(super) principal: Arc<Principal>,
     pub(super) questions: Arc<[AccessQuestion]>,
     link: Arc<HandlerLink>,
 }
 
-impl AccessRequest {
+impl DecisionRequest {
     pub(super) fn new(request: &engine::AccessRequest, link: Arc<HandlerLink>) -> Self {
         let questions = request.batch.questions.clone();
         Self { principal: request.caller.principal.clone(), questions, link }
