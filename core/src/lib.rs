@@ -72,8 +72,8 @@ pub use mcp_resources_engine::version::{FieldSet, Revision};
 pub use mcp_resources_runtime::provider::{self, Provider};
 #[cfg(all(feature = "server", unix))]
 pub use mcp_resources_runtime::server::{
-    self, AskFailed, Builder, Call, CallRequest, CompletionRequest, Context, Diagnostic, Handled,
-    HandlerError, IntoAnswer, ListRequest, Method, NamedCall, PromptOutput, Read, ReadRequest,
+    self, AccessDecision, AskFailed, Builder, Call, CallRequest, CompletionRequest, Context, Diagnostic,
+    Handled, HandlerError, IntoAnswer, ListRequest, Method, NamedCall, PromptOutput, Read, ReadRequest,
     ResourceServer, ServerChanges, ToolError, ToolOutput, blocking,
 };
 #[cfg(all(feature = "server", feature = "http", unix))]
@@ -137,6 +137,8 @@ mod guides {
     #[cfg(feature = "http")]
     #[doc = include_str!("../../docs/http.md")]
     mod http {}
+    #[doc = include_str!("../../docs/access.md")]
+    mod access {}
     #[doc = include_str!("../../docs/lists.md")]
     mod lists {}
     #[cfg(feature = "metrics")]

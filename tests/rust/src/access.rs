@@ -333,3 +333,219 @@ async fn an_update_for_one_principal_reaches_no_other() {
         assert_eq!((quiet(&mut alice).await.len(), quiet(&mut bob).await.len()), (1, 0));
     }
 }
+
+/// One connection, driven without a runtime: the steps between a question and the answer to the client.
+mod steps {
+    use crate::talk::{info, parse};
+    use mcp_resources_engine::catalog::Edit;
+    use mcp_resources_engine::connection::{
+        Answer, Arrival, Connection, ConnectionKind, Contents, Event, RequestToken,
+    };
+    use mcp_resources_engine::engine::{Engine, EngineOptions};
+    use mcp_resources_engine::now::Now;
+    use mcp_resources_engine::principal::Principal;
+    use mcp_resources_engine::resource::Template;
+    use serde_json::{Value, json};
+    use std::sync::Arc;
+
+    struct Steps {
+        engine: Arc<Engine>,
+        connection: Connection,
+        principal: Arc<Principal>,
+        now: Now,
+        sent: Vec<Value>,
+    }
+
+    /// The events of one step.
+    #[derive(Debug, Default, PartialEq)]
+    struct Seen {
+        questions: Vec<(RequestToken, Vec<String>)>,
+        reads: Vec<RequestToken>,
+        others: usize,
+    }
+
+    impl Steps {
+        fn new(options: EngineOptions) -> Self {
+            let engine = Engine::new(info(), options).unwrap();
+            let mut template = Template::new("row://{id}");
+            template.details.access = true;
+            let edit = Edit::AddTemplate { template, handler: engine.new_handler(), mount: None };
+            engine.publish(vec![edit], Now::default()).unwrap();
+            let mut connection = engine.connect(ConnectionKind::Stdio);
+            connection.assume(mcp_resources_engine::version::Revision::V2025_03_26);
+            let principal = Principal::new("bob");
+            Self { engine, connection, principal, now: Now::default(), sent: Vec::new() }
+        }
+
+        fn send(&mut self, message: &Value) -> Seen {
+            let message = message.to_string();
+            let principal = self.principal.clone();
+            let arrival = Arrival { message: message.as_bytes(), principal: &principal, header_check: None };
+            let mut out = Vec::new();
+            let mut seen = Seen::default();
+            let outcome = self.connection.message(arrival, self.now, &mut out);
+            let again = seen.take(outcome.events);
+            self.sent.extend(parse(&out));
+            assert!(again.is_empty());
+            seen
+        }
+
+        fn read(&mut self, id: u32) -> Seen {
+            self.send(&read(id))
+        }
+
+        fn respond(&mut self, token: RequestToken, answer: Answer<'_>) -> Seen {
+            let mut out = Vec::new();
+            let mut seen = Seen::default();
+            let outcome = self.connection.respond(token, answer, self.now, &mut out);
+            for held in seen.take(outcome.events) {
+                seen.take(self.connection.again(&held, self.now, &mut out).events);
+            }
+            self.sent.extend(parse(&out));
+            seen
+        }
+    }
+
+    impl Seen {
+        fn take<'m>(
+            &mut self,
+            events: impl IntoIterator<Item = Event<'m>>,
+        ) -> Vec<Box<mcp_resources_engine::connection::HeldRequest>> {
+            let mut again = Vec::new();
+            for event in events {
+                match event {
+                    Event::Access(request) => {
+                        let uris = request.batch.questions.iter().map(|question| question.uri.to_string());
+                        self.questions.push((request.token, uris.collect()));
+                    }
+                    Event::Read(read) => self.reads.push(read.token),
+                    Event::Again(held) => again.push(held),
+                    _ => self.others += 1,
+                }
+            }
+            again
+        }
+    }
+
+    fn read(id: u32) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": "resources/read", "params": {"uri": "row://1"}})
+    }
+
+    fn allow(is_allowed: bool) -> Answer<'static> {
+        Answer::Access(vec![Some(is_allowed)])
+    }
+
+    fn text() -> Answer<'static> {
+        Answer::Contents(Contents::text("one").into())
+    }
+
+    #[test]
+    fn a_read_waits_for_its_question() {
+        let mut steps = Steps::new(EngineOptions::default());
+        let asked = steps.read(1);
+        let [(token, uris)] = &*asked.questions else { panic!("{asked:?}") };
+        assert_eq!((&**uris, asked.reads.len(), steps.sent.len()), (&["row://1".to_owned()][..], 0, 0));
+        let reads = steps.respond(*token, allow(true)).reads;
+        assert_eq!(reads, [*token], "it keeps its slot");
+        steps.respond(reads[0], text());
+        assert_eq!(steps.sent[0]["result"]["contents"][0]["text"], "one");
+        assert_eq!((steps.connection.in_flight(), steps.engine.access_answers()), (0, 1));
+        assert_eq!(steps.read(2).questions, []);
+        steps.now.tick = steps.engine.limits().access_ttl;
+        assert_eq!(steps.read(3).questions.len(), 1, "the answer is too old");
+    }
+
+    #[test]
+    fn a_refused_read_is_a_missing_one() {
+        let mut steps = Steps::new(EngineOptions::default());
+        let token = steps.read(1).questions[0].0;
+        steps.respond(token, allow(false));
+        steps.send(
+            &json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "gone://1"}}),
+        );
+        let mut sent = std::mem::take(&mut steps.sent);
+        sent.iter_mut().for_each(|message| message["error"]["data"]["uri"] = Value::Null);
+        assert_eq!(sent[0], sent[1]);
+        assert_eq!(steps.connection.in_flight(), 0);
+    }
+
+    #[test]
+    fn wrong_answers_mean_no() {
+        let mut steps = Steps::new(EngineOptions::default());
+        for (id, answer) in [(1, Answer::Access(vec![])), (2, text()), (3, Answer::Access(vec![None]))] {
+            let token = steps.read(id).questions[0].0;
+            assert_eq!(steps.respond(token, answer).reads, []);
+        }
+        assert!(
+            steps.sent.iter().all(|sent| sent["error"]["data"]["kind"] == "not_found"),
+            "{:?}",
+            steps.sent
+        );
+        assert_eq!(steps.engine.access_answers(), 0, "a failure is not kept");
+    }
+
+    #[test]
+    fn a_held_request_can_be_cancelled() {
+        let mut steps = Steps::new(EngineOptions::default());
+        let token = steps.read(1).questions[0].0;
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+        assert_eq!(steps.send(&cancel).others, 1);
+        assert_eq!(steps.respond(token, allow(true)), Seen::default());
+        assert_eq!((steps.connection.in_flight(), steps.sent.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_held_request_times_out() {
+        let mut steps = Steps::new(EngineOptions::default());
+        let token = steps.read(1).questions[0].0;
+        steps.now.tick = steps.engine.limits().read_timeout;
+        let mut out = Vec::new();
+        steps.connection.tick(steps.now, &mut out);
+        assert_eq!(parse(&out)[0]["error"]["data"]["kind"], "timeout");
+        assert_eq!(steps.respond(token, allow(true)), Seen::default());
+    }
+
+    /// A batch of 2025-03-26 is answered as a whole.
+    #[test]
+    fn a_batch_waits_for_its_questions() {
+        let mut steps = Steps::new(EngineOptions::default());
+        let asked = steps.send(&json!([read(1), read(2)]));
+        assert_eq!((asked.questions.len(), steps.sent.len()), (2, 0));
+        let reads = steps.respond(asked.questions[0].0, allow(true)).reads;
+        assert_eq!(steps.respond(asked.questions[1].0, allow(false)), Seen::default());
+        assert_eq!(steps.sent, Vec::<Value>::new());
+        steps.respond(reads[0], text());
+        let answers = steps.sent[0].as_array().unwrap();
+        assert_eq!(answers.len(), 2);
+        assert!(answers.iter().any(|answer| answer["id"] == 1 && answer["result"].is_object()));
+        assert!(answers.iter().any(|answer| answer["id"] == 2 && answer["error"].is_object()));
+        assert_eq!(steps.connection.in_flight(), 0);
+    }
+
+    /// The answer may be older than the regrant.
+    #[test]
+    fn an_answer_that_a_regrant_overtakes_is_not_kept() {
+        let mut steps = Steps::new(EngineOptions::default());
+        let token = steps.read(1).questions[0].0;
+        steps.engine.regrant("bob");
+        steps.respond(token, allow(true));
+        assert_eq!(steps.engine.access_answers(), 0);
+        assert_eq!(steps.read(2).questions.len(), 1);
+    }
+
+    #[test]
+    fn kept_answers_are_limited() {
+        let mut options = EngineOptions::default();
+        options.limits.access_answers = 10;
+        let mut steps = Steps::new(options);
+        for id in 0..100 {
+            steps.principal = Principal::new(format!("p{id}"));
+            let token = steps.read(id).questions[0].0;
+            let reads = steps.respond(token, allow(true)).reads;
+            steps.respond(reads[0], text());
+            assert!(steps.engine.access_answers() <= 10);
+        }
+        assert_eq!(steps.sent.len(), 100);
+    }
+}
