@@ -499,7 +499,7 @@ fn the_guard_is_asked_once() {
     let mut may_see = |principal: &Arc<Principal>, uri: &str| {
         assert!(world.hub.watched(uri), "the lock is free");
         asked.push((principal.id().to_owned(), uri.to_owned()));
-        principal == &*alice
+        **principal == *alice
     };
     let delivery = HubDelivery { room: usize::MAX, server_info: None, ending: ListenEnding::ResultOnly };
     let mut out = Vec::new();
