@@ -139,6 +139,23 @@ export function answerCompletion(driver: Driver, request: number, value: unknown
   driver.answers.completion(request, [...values], total, hasMore);
 }
 
+/** The answer about one URI, or the error of its call. */
+export interface Decided {
+  readonly value?: unknown;
+  readonly error?: unknown;
+}
+
+/** Answers who may use resources. A failure, and what is no boolean, means no, and is logged. */
+export function answerAccess(driver: Driver, request: number, decided: readonly Decided[], name: string): undefined {
+  const answers = decided.map((one) => {
+    if (typeof one.value === 'boolean') return one.value;
+    const wrong = () => new TypeError(`it returned ${shown(one.value)}, expected true or false`);
+    failed(driver.logger, name, 'access', 'error' in one ? one.error : wrong());
+    return undefined;
+  });
+  driver.answers.access(request, answers);
+}
+
 /** Makes a resource of an item that is or has the values of a template's variables. */
 export type Expand = (item: unknown) => Resource | undefined;
 

@@ -25,6 +25,13 @@ export interface Verified {
   readonly expires?: number;
   /** The claims that handlers get as `ctx.claims`. Default: none. */
   readonly claims?: JsonObject;
+  /**
+   * Globs over URIs: in addition to the policy of the server, the client sees only what matches one of them. Default:
+   * everything that the policy allows.
+   */
+  readonly allow?: readonly string[];
+  /** Globs over URIs that the client does not see, even if they are allowed. Default: none. */
+  readonly deny?: readonly string[];
 }
 
 /** A verifier of tokens. */
@@ -238,7 +245,7 @@ function verifiedFields(verified: Verified): VerifiedFields {
   if (typeof verified !== 'object' || verified === null) {
     throw new TypeError(`verify returned ${kind(verified)}; expected an object with a subject`);
   }
-  const { subject, scopes = [], expires, claims } = verified;
+  const { subject, scopes = [], expires, claims, allow, deny = [] } = verified;
   if (typeof subject !== 'string') {
     throw new TypeError(`the subject of a verified token is ${kind(subject)}; expected a string`);
   }
@@ -254,7 +261,17 @@ function verifiedFields(verified: Verified): VerifiedFields {
         : listed('the scopes of a verified token', scopes),
     ...(expires !== undefined && { expiresMs: Math.floor(expires * 1000) }),
     ...(claims !== undefined && { claims: JSON.stringify(claims) }),
+    ...globs(allow, deny),
   };
+}
+
+/** The globs that a verified token allows and denies. */
+function globs(allow: readonly string[] | undefined, deny: readonly string[]): { allow?: string[]; deny: string[] } {
+  const allowed = allow && { allow: listed('allow of a verified token', allow) };
+  const given = { ...allowed, deny: listed('deny of a verified token', deny) };
+  if (allowed !== undefined || given.deny.length > 0)
+    translated(() => new binding.Guard({ json: JSON.stringify(given) }, false));
+  return given;
 }
 
 /** A list of strings. */
@@ -292,11 +309,13 @@ async function check(verifier: object, token: string): Promise<Verified> {
   }
 }
 
-function opened({ subject, scopes, expiresMs, claims }: VerifiedFields): Verified {
+function opened({ subject, scopes, expiresMs, claims, allow, deny }: VerifiedFields): Verified {
   return {
     subject,
     scopes,
     ...(typeof expiresMs === 'number' && { expires: expiresMs / 1000 }),
     ...(typeof claims === 'string' && { claims: JSON.parse(claims) as JsonObject }),
+    ...(allow && { allow }),
+    deny,
   };
 }

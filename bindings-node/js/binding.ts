@@ -36,6 +36,7 @@ export type {
   RequestFields,
   ResponseHead,
   ScopeFields,
+  SenderFields,
   Server,
   StepFields,
   TlsFields,

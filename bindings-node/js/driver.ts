@@ -1,6 +1,15 @@
 /** The event loop as the compiled part uses it, for one client or for all clients of an HTTP endpoint. */
 import type { AsyncResource } from 'node:async_hooks';
-import { type Answers, binding, type Channel, LoopTask, type Quick, type QuickInput, type Server } from './binding.js';
+import {
+  type Answers,
+  binding,
+  type Channel,
+  LoopTask,
+  type Quick,
+  type QuickInput,
+  type SenderFields,
+  type Server,
+} from './binding.js';
 import { AskFailedError } from './errors.js';
 import type { ToJson } from './json.js';
 import { held, type Logger, misused, refused } from './log.js';
@@ -240,9 +249,13 @@ export class PipeDriver extends Driver {
   readonly input: QuickInput;
 
   /** `buffer` takes the input, for `input.received`. */
-  constructor(server: Server, peers: Peers, { stdio = false, delivers = true, buffer = new Uint8Array() } = {}) {
+  constructor(
+    server: Server,
+    peers: Peers,
+    { stdio = false, delivers = true, buffer = new Uint8Array(), sender = undefined as SenderFields | undefined } = {},
+  ) {
     super(peers);
-    this.channel = this.connect((number, drive) => new binding.Channel(server, number, drive, stdio, delivers));
+    this.channel = this.connect((number, drive) => new binding.Channel(server, number, drive, stdio, delivers, sender));
     this.answers = this.channel.answers;
     this.quick = this.answers.quick();
     this.input = this.channel.quick(buffer);

@@ -3,8 +3,18 @@
  * and the values as texts. It returns the answer if that is a text; otherwise it answers by itself, now or later.
  */
 
-import { answerCall, answerCompletion, answerList, answerRead, type Expand, fail } from './answers.js';
+import {
+  answerAccess,
+  answerCall,
+  answerCompletion,
+  answerList,
+  answerRead,
+  type Decided,
+  type Expand,
+  fail,
+} from './answers.js';
 import { binding, type NativeFunction } from './binding.js';
+import { shown } from './check.js';
 import { Context } from './context.js';
 import type { Driver, Peers } from './driver.js';
 import type { JsonObject } from './results.js';
@@ -49,6 +59,53 @@ export function completer(peers: Peers, name: string, call: AnyFunction): Native
     for (let at = 0; at < pairs.length; at += 2) chosen.push([pairs[at] as string, pairs[at + 1]]);
     return call(typed, record(chosen), context);
   });
+}
+
+/** Prepares a function that decides who may use a resource: it is called with a principal, and the variables of a URI. */
+export function decider(
+  peers: Peers,
+  name: string,
+  call: AnyFunction,
+  { values, count, batch }: { readonly values: Values | undefined; readonly count: number; readonly batch: boolean },
+): NativeFunction {
+  const answer: Answer = (driver, request, value) => answerAccess(driver, request, value as Decided[], name);
+  return native(peers, name, answer, (context, [principal, ...texts]) => {
+    const asked: unknown[] = values === undefined ? [{}] : [];
+    for (let at = 0; values !== undefined && at < texts.length; at += count) {
+      asked.push(values.read(texts.slice(at, at + count)));
+    }
+    if (!batch) {
+      const decide = (variables: unknown) => call(principal, variables, context);
+      return settled(asked.map((one) => attempt(() => chained(one, decide))));
+    }
+    const all = asked.some(isThenable) ? Promise.all(asked) : asked;
+    return chained(all, (every) =>
+      chained(call(principal, every, context), (answers) => {
+        if (!Array.isArray(answers) || answers.length !== asked.length) {
+          throw new TypeError(`it returned ${shown(answers)}, expected an array of ${asked.length} booleans`);
+        }
+        return answers.map((value) => ({ value }));
+      }),
+    );
+  });
+}
+
+/** The result of a call, or its error. */
+function attempt(call: () => unknown): Decided | PromiseLike<Decided> {
+  try {
+    const value = call();
+    if (!isThenable(value)) return { value };
+    return value.then(
+      (late) => ({ value: late }),
+      (error) => ({ error }),
+    );
+  } catch (error) {
+    return { error };
+  }
+}
+
+function settled(all: (Decided | PromiseLike<Decided>)[]): unknown {
+  return all.some(isThenable) ? Promise.all(all) : all;
 }
 
 /** Prepares a lister: it is called with a cursor if it pages itself. */

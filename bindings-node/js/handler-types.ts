@@ -67,6 +67,19 @@ export type Lister<T extends string = string> = (
   ctx: Context,
 ) => Listable<T> | PromiseLike<Listable<T>>;
 
+/**
+ * Decides who may use a resource: called with the identity of the person, as `Context.principal` has it, the variables of the
+ * template, and a `Context`.
+ */
+export type Access<V> = (principal: string, variables: V, ctx: Context) => boolean | PromiseLike<boolean>;
+
+/** The same for many URIs at once: the result has one boolean for each, in their order. */
+export type AccessBatch<V> = (
+  principal: string,
+  variables: readonly V[],
+  ctx: Context,
+) => readonly boolean[] | PromiseLike<readonly boolean[]>;
+
 /** Members that are no variables of the template, which nothing can have. Without those of any name. */
 type Unknown<O, T extends string> = {
   readonly [N in keyof O as string extends N ? never : Exclude<N, VariableName<T>>]: never;
@@ -91,6 +104,8 @@ export interface ResourceOptions<
   readonly complete?: { readonly [N in VariableName<T>]?: Completer };
   /** A function that lists the resources of the template. Default: they are not listed. */
   readonly list?: Lister<T>;
+  /** A function that decides who may use the resource, or those of the template: see `ResourceHandler.access`. */
+  readonly access?: Access<Readonly<Record<string, unknown>>>;
   /** Whether `list` takes a cursor and pages itself. Default: if it declares a parameter. */
   readonly pages?: boolean;
   /**

@@ -1,11 +1,11 @@
 /** `ResourceHandler`: a registered function, with the completers and the lister of its template. */
 import { binding, type Edit, type NativeFunction, type PlainValue } from './binding.js';
 import { type LinkOptions, ResourceLink } from './blocks.js';
-import { checkFunction, isObject, shown } from './check.js';
+import { checkFunction, checkOptions, FLAG, isObject, shown } from './check.js';
 import type { Peers } from './driver.js';
 import { RegistrationError, translated } from './errors.js';
-import { type AnyFunction, completer, lister, nameOf, reader } from './functions.js';
-import type { Completer, Lister, ResourceOptions } from './handler-types.js';
+import { type AnyFunction, completer, decider, lister, nameOf, reader } from './functions.js';
+import type { Access, AccessBatch, Completer, Lister, ResourceOptions } from './handler-types.js';
 import { checkRegistration } from './option-checks.js';
 import { describe } from './option-fields.js';
 import type { AnyParameter, Details, Resource } from './options.js';
@@ -26,7 +26,7 @@ export interface Registrar {
   readonly checkLink: (registered: string, uri: string) => void;
 }
 
-/** A registered function. `complete`, `list` and `onWatch` add further functions. */
+/** A registered function. `complete`, `list`, `access` and `onWatch` add further functions. */
 export class ResourceHandler<T extends string = string> {
   /** The URI or template, as it was registered. */
   readonly uri: T;
@@ -41,13 +41,15 @@ export class ResourceHandler<T extends string = string> {
   readonly #parameters: Readonly<Record<string, AnyParameter>>;
   readonly #completers = new Map<string, NativeFunction>();
   #lister: NativeFunction | undefined;
+  #access: NativeFunction | undefined;
+  readonly #values: Values | undefined;
   #pages = false;
   readonly #tool: string | boolean;
 
   /** Called by `ResourceServer.resource` only. */
   constructor({ publish, peers, watches, checkLink }: Registrar, uri: T, options: ResourceOptions, call: AnyFunction) {
     checkRegistration(options, uri);
-    const { vars, extraQuery, parameters = {}, complete, list, pages, tool, replace, ...details } = options;
+    const { vars, extraQuery, parameters = {}, complete, list, pages, access, tool, replace, ...details } = options;
     this.uri = uri;
     this.#publish = publish;
     this.#peers = peers;
@@ -62,6 +64,7 @@ export class ResourceHandler<T extends string = string> {
     const variables = this.#template?.native.variables ?? [];
     for (const name of Object.keys(parameters)) this.#check(name, variables, 'parameters: ');
     const values = this.#template && new Values(variables, parameters);
+    this.#values = values;
     const json = details.mimeType === undefined ? 'application/json' : undefined;
     this.#reader = reader(peers, this.#name, call, { values, json });
     this.#details = { ...details, name: details.name ?? this.#name };
@@ -69,6 +72,7 @@ export class ResourceHandler<T extends string = string> {
       if (own !== undefined) this.#addCompleter(name, own);
     }
     if (list !== undefined) this.#setLister(list, pages);
+    if (access !== undefined) this.#setAccess(access, false);
     this.#register(replace);
   }
 
@@ -95,6 +99,25 @@ export class ResourceHandler<T extends string = string> {
    */
   list(call: Lister<T>, { pages }: { readonly pages?: boolean } = {}): this {
     this.#setLister(call, pages);
+    this.#register(true);
+    return this;
+  }
+
+  /**
+   * Registers the function that decides who may use the resource, or those of the template.
+   *
+   * It is asked about each URI before it is listed, completed, read or watched, and before an update is sent. An answer is
+   * used again for `Limits.accessTtl` milliseconds, or until `ResourceServer.regrant`. What a person may not see looks to
+   * them as if it did not exist. An error means no, and is logged.
+   *
+   * @param options - `batch`: whether it gets the variables of many URIs at once, in an array, and returns an array of
+   *   booleans, so that a list needs one query of a database. Default `false`.
+   */
+  access(call: Access<Readonly<Record<string, unknown>>>, options?: { readonly batch?: false }): this;
+  access(call: AccessBatch<Readonly<Record<string, unknown>>>, options: { readonly batch: true }): this;
+  access(call: AnyFunction, options: { readonly batch?: boolean } = {}): this {
+    checkOptions('access', options, { batch: FLAG });
+    this.#setAccess(call, options.batch ?? false);
     this.#register(true);
     return this;
   }
@@ -160,6 +183,19 @@ export class ResourceHandler<T extends string = string> {
   remove(): void {
     this.#watches.remove(this.uri);
     this.#publish([this.#removal()]);
+  }
+
+  #setAccess(call: AnyFunction, batch: boolean): void {
+    checkFunction(`access of ${this.uri}`, call);
+    if (call.length > 3) {
+      const name = nameOf(call) ?? 'the function';
+      throw new RegistrationError(
+        `"${this.uri}": ${name} takes ${call.length} parameters, but access is called with (principal, variables, ctx)`,
+      );
+    }
+    const count = this.#template?.native.variables.length ?? 0;
+    const name = nameOf(call) ?? `${this.#name} (access)`;
+    this.#access = decider(this.#peers, name, call, { values: this.#values, count, batch });
   }
 
   #addCompleter(variable: string, call: AnyFunction): void {
@@ -229,7 +265,7 @@ export class ResourceHandler<T extends string = string> {
     const template = this.#template;
     if (template === undefined) {
       const resource = { ...details, uri: this.uri };
-      const added = translated(() => binding.Edit.addResource(resource, this.#reader));
+      const added = translated(() => binding.Edit.addResource(resource, this.#reader, this.#access ?? null));
       this.#publish(again ? [this.#removal(), added] : [added]);
       return;
     }
@@ -242,7 +278,14 @@ export class ResourceHandler<T extends string = string> {
     const own = { ...(this.#lister && { pages: this.#pages }), ...(this.#tool !== false && { tool: this.#tool }) };
     const fields = { ...details, parameters, ...own } as PlainValue;
     const addition = translated(() =>
-      binding.Edit.addTemplate(template.native, fields, this.#reader, [...this.#completers], this.#lister ?? null),
+      binding.Edit.addTemplate(
+        template.native,
+        fields,
+        this.#reader,
+        [...this.#completers],
+        this.#lister ?? null,
+        this.#access ?? null,
+      ),
     );
     this.#publish(again ? [this.#removal(), addition] : [addition]);
   }

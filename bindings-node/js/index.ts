@@ -90,6 +90,8 @@ export {
 } from './guard.js';
 export { ResourceHandler } from './handler.js';
 export type {
+  Access,
+  AccessBatch,
   Completer,
   Jsonable,
   Listable,

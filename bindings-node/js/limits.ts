@@ -55,6 +55,15 @@ export interface Limits {
   readonly cacheEntries?: number;
   /** The encoded results in the read cache, in bytes. Default 64 MiB. */
   readonly cacheBytes?: number;
+  /** The most answers of functions about access that are kept, over all principals. Default 100,000. */
+  readonly accessAnswers?: number;
+  /**
+   * The time after which a function about access is asked again, in milliseconds; with 0 each request asks. A person
+   * who loses access may read, and is notified, for this long, unless `regrant` is called. Default 30,000.
+   */
+  readonly accessTtl?: number;
+  /** The most questions that a function about access gets at once. Default 1,000. */
+  readonly accessBatch?: number;
   /**
    * The most principals whose rates and open requests are counted separately; all others share a count. Default 10,000.
    */

@@ -116,7 +116,12 @@ export const DETAILS = Object.keys(DETAIL) as readonly (keyof Details)[];
 const ITEM: Shape<Resource> = { uri: TEXT, ...DETAIL };
 
 type Further = Omit<ResourceOptions, keyof Details>;
-const FIXED: Shape<Pick<Further, 'replace' | 'parameters'>> = { replace: FLAG, parameters: OBJECT };
+const ACCESS = said(CALL, 'a function (principal, variables) => boolean');
+const FIXED: Shape<Pick<Further, 'replace' | 'parameters' | 'access'>> = {
+  replace: FLAG,
+  parameters: OBJECT,
+  access: ACCESS,
+};
 const TEMPLATE: Shape<Further> = {
   ...FIXED,
   vars: OBJECT,

@@ -367,12 +367,14 @@ export class ResourceServer {
   /**
    * Notifies the clients that watch this URI that its contents have changed. Does nothing if no client watches it.
    *
+   * @param options - `principal`: the identity of the one person whose clients are notified. Default: all.
    * @throws {InvalidUriError} `uri` is not a URI.
    * @throws {RegistrationError} a typed variable of its template has another spelling, such as `07` for an integer.
    */
-  notifyUpdated(uri: string): void {
+  notifyUpdated(uri: string, options: { readonly principal?: string } = {}): void {
     checkText('uri', uri, 'note://1');
-    translated(() => this.#native.notifyUpdated(uri));
+    checkOptions('notifyUpdated', options, { principal: TEXT });
+    translated(() => this.#native.notifyUpdated(uri, options.principal));
   }
 
   /**
@@ -514,6 +516,20 @@ export class ResourceServer {
   revoke(subject: string): void {
     checkText('subject', subject);
     translated(() => this.#native.revoke(subject));
+  }
+
+  /**
+   * Looks again at what a person may see: call it when their rights have changed.
+   *
+   * Their tokens are verified again at their next use, functions of `ResourceHandler.access` are asked again, and
+   * subscriptions and listens to what they may no longer see end at once; others go on. The streams of a token that came with
+   * scopes, claims or globs end, so that the client sends it again.
+   *
+   * @param principal - the identity that `Auth.verify` returns, as `Context.principal` has it.
+   */
+  regrant(principal: string): void {
+    checkText('principal', principal);
+    translated(() => this.#native.regrant(principal));
   }
 
   /**

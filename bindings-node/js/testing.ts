@@ -8,8 +8,21 @@
  * ```
  */
 import type { AsyncResource } from 'node:async_hooks';
-import { binding, type Server } from './binding.js';
-import { checkOptions, checkText, FLAG, LIST, NUMBER, OBJECT, type Shape, shown, TEXT } from './check.js';
+import { binding, type SenderFields, type Server } from './binding.js';
+import {
+  checkOptions,
+  checkText,
+  FLAG,
+  isObject,
+  LIST,
+  NUMBER,
+  OBJECT,
+  type Shape,
+  said,
+  shown,
+  TEXT,
+  TEXTS,
+} from './check.js';
 import { type Peers, PipeDriver } from './driver.js';
 import { translated } from './errors.js';
 import type { Lifespan } from './lifespan.js';
@@ -19,10 +32,19 @@ import { internals, ResourceServer } from './server.js';
 
 const { TestClient } = binding;
 
-const CLIENT: Shape<ClientOptions> = { revision: TEXT, capabilities: OBJECT };
+const CLIENT: Shape<ClientOptions> = {
+  revision: TEXT,
+  capabilities: OBJECT,
+  principal: TEXT,
+  scopes: said(TEXTS, 'an array of strings such as ["notes:read"]'),
+  claims: OBJECT,
+  headers: {
+    is: (value) => isObject(value) && Object.values(value).every((text) => typeof text === 'string'),
+    expected: 'an object of strings by name such as { "x-tenant": "red" }',
+  },
+};
 const CLIENT_HINTS = {
-  principal: 'a test client is the local process; to test with tokens, serve HTTP with `auth`',
-  auth: 'a test client is the local process; to test with tokens, serve HTTP with `auth`',
+  auth: 'no token is verified here: say who the client is with `principal`, `scopes` and `claims`',
 };
 
 /** The newest revision of the protocol: the one without a handshake. */
@@ -40,6 +62,14 @@ export interface ClientOptions {
   revision?: string;
   /** The capabilities that the client declares. Default: none. */
   capabilities?: Json;
+  /** The identity that a verified token would have. Default: the local process, as on stdio. */
+  principal?: string;
+  /** The scopes of the token. Default: none. */
+  scopes?: readonly string[];
+  /** The claims of the token. Default: none. */
+  claims?: Json;
+  /** The headers of an HTTP request. Default: none. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** An error response of the server, with its `code`, `message` and `data`. */
@@ -140,11 +170,17 @@ export class Client {
     }
     if (options === undefined) throw new TypeError('write await Client.connect(server) instead of new Client(server)');
     checkOptions('connect', options, CLIENT, CLIENT_HINTS);
-    const { revision = MODERN, capabilities = {} } = options;
+    const { revision = MODERN, capabilities = {}, principal = '', scopes = [], claims, headers = {} } = options;
     this.#client = translated(() => new TestClient(revision, JSON.stringify(capabilities)));
     const { native, peers, lifespan } = internals(server);
     this.#lifespan = lifespan;
-    this.#driver = new Memory(native, peers, () => this.#receive());
+    const sender = {
+      principal,
+      scopes: [...scopes],
+      headers: Object.entries(headers),
+      ...(claims && { claims: JSON.stringify(claims) }),
+    };
+    this.#driver = new Memory(native, peers, sender, () => this.#receive());
   }
 
   /**
@@ -508,8 +544,8 @@ class Memory extends PipeDriver {
 
   readonly #output: () => void;
 
-  constructor(server: Server, peers: Peers, output: () => void) {
-    super(server, peers);
+  constructor(server: Server, peers: Peers, sender: SenderFields, output: () => void) {
+    super(server, peers, { sender });
     this.#output = output;
   }
 

@@ -47,7 +47,7 @@ pub use mcp_resources_engine::connection::{
     InputRequest, InputRequired, Item, ListPage, LogLevel, PlainContents, PromptMessage, PromptResult,
     RawResult, ReadResult, ToolResult,
 };
-pub use mcp_resources_engine::engine::LinkError;
+pub use mcp_resources_engine::engine::{AccessQuestion, LinkError};
 pub use mcp_resources_engine::error::ReadError;
 pub use mcp_resources_engine::resource::{
     Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterCheck,
@@ -72,8 +72,8 @@ pub use mcp_resources_engine::version::{FieldSet, Revision};
 pub use mcp_resources_runtime::provider::{self, Provider};
 #[cfg(all(feature = "server", unix))]
 pub use mcp_resources_runtime::server::{
-    self, AskFailed, Builder, Call, CallRequest, CompletionRequest, Context, Diagnostic, Handled,
-    HandlerError, IntoAnswer, ListRequest, Method, NamedCall, PromptOutput, Read, ReadRequest,
+    self, AccessDecision, AskFailed, Builder, Call, CallRequest, CompletionRequest, Context, Diagnostic,
+    Handled, HandlerError, IntoAnswer, ListRequest, Method, NamedCall, PromptOutput, Read, ReadRequest,
     ResourceServer, ServerChanges, ToolError, ToolOutput, blocking,
 };
 #[cfg(all(feature = "server", feature = "http", unix))]
@@ -139,6 +139,8 @@ mod guides {
     #[cfg(feature = "http")]
     #[doc = include_str!("../../docs/http.md")]
     mod http {}
+    #[doc = include_str!("../../docs/access.md")]
+    mod access {}
     #[doc = include_str!("../../docs/lists.md")]
     mod lists {}
     #[cfg(feature = "metrics")]

@@ -237,7 +237,8 @@ test('a test client refuses options that it does not have', async () => {
   const made = greeting();
   for (const [options, message] of [
     [{ revison: '2025-11-25' }, /unexpected option "revison"; did you mean "revision"\?/],
-    [{ principal: 'bob' }, /unexpected option "principal"; a test client is the local process/],
+    [{ principle: 'bob' }, /unexpected option "principle"; did you mean "principal"/],
+    [{ auth: 'bob' }, /unexpected option "auth"; no token is verified here/],
     [{ revision: 7 }, /revision is 7, expected a string/],
     [{ capabilities: [] }, /capabilities is an empty array, expected an object/],
     ['2025-11-25', /connect takes an object of options, not "2025-11-25"/],

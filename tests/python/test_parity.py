@@ -72,6 +72,7 @@ ONLY_NODE: dict[tuple[str, str], str] = {
     ("ResourceServer", "close"): "Python cancels the task",
     ("ResourceDetails", "complete"): DECORATED,
     ("ResourceDetails", "list"): DECORATED,
+    ("ResourceDetails", "access"): DECORATED,
     (
         "ResourceDetails",
         "pages",

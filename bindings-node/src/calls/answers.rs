@@ -72,6 +72,12 @@ impl Answers {
         self.answer(request, Answer::Completion(core::Completion { values, total, has_more }))
     }
 
+    /// Answers who may use resources: `null` for a failure.
+    #[napi(catch_unwind)]
+    pub fn access(&self, request: f64, allowed: Vec<Option<bool>>) -> Result<()> {
+        self.answer(request, Answer::Access(allowed))
+    }
+
     /// Answers a list.
     #[napi(catch_unwind)]
     pub fn page(&self, request: f64, items: Vec<PlainValue>, next: Option<String>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use crate::calls::function::Arguments;
 use mcp_resources_runtime::transport::{RequestParams, WorkRequest};
-use mcp_resources_template::Value;
+use mcp_resources_template::{MatchedParams, Value};
 use napi::Env;
 use napi::bindgen_prelude::{Result, ToNapiValue};
 
@@ -17,6 +17,17 @@ pub(crate) fn fill(env: &Env, request: &WorkRequest<'_>, arguments: &mut Argumen
                 match params.get(&variable.name) {
                     Some(value) => push_value(env, arguments, value)?,
                     None => arguments.push_undefined(env)?,
+                }
+            }
+        }
+        RequestParams::Access { questions } => {
+            arguments.push_text(env, request.who.principal())?;
+            for question in questions.iter() {
+                for variable in question.params.iter().flat_map(MatchedParams::variables) {
+                    match question.params.as_ref().and_then(|params| params.get(&variable.name)) {
+                        Some(value) => push_value(env, arguments, value)?,
+                        None => arguments.push_undefined(env)?,
+                    }
                 }
             }
         }

@@ -22,6 +22,10 @@ pub struct VerifiedFields {
     pub expires_ms: Option<f64>,
     /// Its claims as JSON text.
     pub claims: Option<String>,
+    /// Globs over URIs: it sees only what matches one of them.
+    pub allow: Option<Vec<String>>,
+    /// Globs over URIs that it does not see.
+    pub deny: Vec<String>,
 }
 
 /// A listed token.
@@ -147,21 +151,26 @@ impl Wake for Calls {
 
 impl From<VerifiedFields> for Verified {
     fn from(fields: VerifiedFields) -> Self {
-        let VerifiedFields { subject, scopes, expires_ms, claims } = fields;
+        let VerifiedFields { subject, scopes, expires_ms, claims, allow, deny } = fields;
         // A cast saturates: what is negative has expired.
         let expires = expires_ms.map(|expires| expires as u64);
-        Self::new(subject).scopes(scopes).expires(expires).claims(claims.map(Arc::from))
+        let mut verified = Self::new(subject).scopes(scopes).expires(expires).claims(claims.map(Arc::from));
+        verified.allow = allow;
+        verified.deny = deny;
+        verified
     }
 }
 
 impl From<Verified> for VerifiedFields {
     fn from(verified: Verified) -> Self {
-        let Verified { principal, scopes, expires, claims, .. } = verified;
+        let Verified { principal, scopes, expires, claims, allow, deny, .. } = verified;
         Self {
             subject: principal.id().to_owned(),
             scopes,
             expires_ms: expires.map(number),
             claims: claims.map(|claims| (*claims).to_owned()),
+            allow,
+            deny,
         }
     }
 }

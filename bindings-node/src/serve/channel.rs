@@ -6,7 +6,7 @@ use crate::calls::quick::function;
 use crate::serve::link::Link;
 use crate::serve::server::Server;
 use crate::values::spelling::number;
-use mcp_resources_runtime::transport::Stdio;
+use mcp_resources_runtime::transport::{PipeSender, Stdio};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -33,6 +33,19 @@ pub struct Channel {
     pub(crate) link: Rc<Link>,
 }
 
+/// The sender of a client in the same process.
+#[napi(object, object_to_js = false)]
+pub struct SenderFields {
+    /// Its identity; empty for the local process.
+    pub principal: String,
+    /// The scopes of its token.
+    pub scopes: Vec<String>,
+    /// The claims of its token, as JSON text.
+    pub claims: Option<String>,
+    /// The headers of its requests.
+    pub headers: Vec<(String, String)>,
+}
+
 #[napi]
 impl Channel {
     /// Connects a client. `driver` is the number that functions are called with, `drive` is told what the event loop must
@@ -44,9 +57,14 @@ impl Channel {
         #[napi(ts_arg_type = "(task: LoopTask, value: number, text: string | null) => void")] drive: Drive,
         stdio: bool,
         delivers: bool,
+        sender: Option<SenderFields>,
     ) -> Result<Self> {
         let stdio = if stdio { Some(Stdio::take().map_err(system)?) } else { None };
-        let link = Link::new(server.state.clone(), driver, drive, stdio, delivers)?;
+        let sender = sender.map_or_else(PipeSender::default, |sender| {
+            let SenderFields { principal, scopes, claims, headers } = sender;
+            PipeSender::new(&principal, scopes, claims.map(Into::into), &headers)
+        });
+        let link = Link::new(server.state.clone(), driver, drive, stdio, delivers, sender)?;
         Ok(Self { link })
     }
 

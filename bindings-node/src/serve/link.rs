@@ -11,7 +11,7 @@ use crate::calls::server_state::{Served, ServerState};
 use crate::values::spelling::number;
 use mcp_resources_engine::connection::{Events, RequestToken};
 use mcp_resources_runtime::transport::pump::{EventLoop, Pump, PumpStep};
-use mcp_resources_runtime::transport::{Peer, Stdio, WorkRequest};
+use mcp_resources_runtime::transport::{Peer, PipeSender, Stdio, WorkRequest};
 use napi::bindgen_prelude::*;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -44,11 +44,13 @@ impl Link {
         drive: Drive,
         stdio: Option<Stdio>,
         delivers: bool,
+        sender: PipeSender,
     ) -> Result<Rc<Self>> {
         let engine = state.engine()?;
         let clock = state.clock.clone();
         let shared = Shared::new(state.clone(), driver, drive, None);
-        let pump = Pump::new(&engine, clock.clone(), stdio, delivers, state.woken.waker(None));
+        let waker = state.woken.waker(None);
+        let pump = Pump::with_sender(&engine, clock.clone(), stdio, delivers, waker, sender);
         let id = pump.pipe().id();
         let elsewhere = Elsewhere::behind(state.registry.mounts(), &state.woken, &shared.inbox, Some(id));
         let peer = Rc::new(Peer::pipe(pump.pipe().clone(), clock, elsewhere));

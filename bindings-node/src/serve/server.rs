@@ -143,10 +143,13 @@ impl Server {
 
     /// Notifies the clients that watch this URI that its contents have changed.
     #[napi(catch_unwind)]
-    pub fn notify_updated(&self, uri: String) -> Result<()> {
+    pub fn notify_updated(&self, uri: String, principal: Option<String>) -> Result<()> {
         let engine = self.state.engine()?;
         let now = self.state.clock.now();
-        let updated = self.state.delivering(|| engine.updated(&uri, now))?;
+        let updated = self.state.delivering(|| match &principal {
+            None => engine.updated(&uri, now),
+            Some(principal) => engine.updated_for(principal, &uri, now),
+        })?;
         updated.map_err(|error| registration(&self.state.env, &error, None))
     }
 
@@ -169,6 +172,13 @@ impl Server {
     pub fn revoke(&self, subject: String) -> Result<()> {
         let engine = self.state.engine()?;
         self.state.delivering(|| engine.revoke(&subject))
+    }
+
+    /// Looks again at what a principal may see.
+    #[napi(catch_unwind)]
+    pub fn regrant(&self, principal: String) -> Result<()> {
+        let engine = self.state.engine()?;
+        self.state.delivering(|| engine.regrant(&principal))
     }
 
     /// The metrics in the text format of Prometheus; `null` if they are off.
@@ -260,13 +270,21 @@ pub struct ForeignFields {
 
 #[napi]
 impl Edit {
-    /// Adds a resource that a function reads, or whose text or bytes never change.
+    /// Adds a resource that a function reads, or whose text or bytes never change. `access` decides who may use one that a
+    /// function reads.
     #[napi(catch_unwind, factory)]
     pub fn add_resource(
         resource: PlainValue,
         source: Either3<String, ClassInstance<'_, Function>, Uint8Array>,
+        #[napi(ts_arg_type = "NativeFunction | null")] access: Option<ClassInstance<'_, Function>>,
     ) -> Result<Self> {
-        let resource = resource::resource(resource)?;
+        let mut resource = resource::resource(resource)?;
+        if let (Either3::B(function), Some(access)) = (&source, &access) {
+            resource.details.access = true;
+            let access = Some(access.callee.clone());
+            let functions = Arc::new(Functions { access, ..function.callee.clone().into() });
+            return Ok(Self(RegistryChange::AddResource(resource, functions, Arc::default())));
+        }
         Ok(Self(match source {
             Either3::A(text) => RegistryChange::AddConstant(resource, ItemSource::Text(text.into())),
             Either3::B(function) => read_by(resource, &function),
@@ -295,7 +313,8 @@ impl Edit {
         Self(RegistryChange::RemoveResource(uri))
     }
 
-    /// Adds a template with its reader, its completers by variable, and its lister.
+    /// Adds a template with its reader, its completers by variable, its lister, and the function that decides who may use
+    /// its resources.
     #[napi(catch_unwind, factory)]
     pub fn add_template(
         template: &UriTemplate,
@@ -306,13 +325,16 @@ impl Edit {
             ClassInstance<'_, Function>,
         )>,
         #[napi(ts_arg_type = "NativeFunction | null")] lister: Option<ClassInstance<'_, Function>>,
+        #[napi(ts_arg_type = "NativeFunction | null")] access: Option<ClassInstance<'_, Function>>,
     ) -> Result<Self> {
         let completes = completers.iter().map(|(name, _)| name.clone()).collect();
-        let template = resource::template(template, fields, completes)?;
+        let mut template = resource::template(template, fields, completes)?;
+        template.details.access = access.is_some();
         let functions = Functions {
             reader: reader.callee.clone(),
             completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
             lister: lister.map(|lister| lister.callee.clone()),
+            access: access.map(|access| access.callee.clone()),
         };
         Ok(Self(RegistryChange::AddTemplate(template, Arc::new(functions))))
     }
@@ -349,9 +371,8 @@ impl Edit {
         let completes = completers.iter().map(|(name, _)| name.clone()).collect();
         let prompt = resource::prompt(prompt, completes)?;
         let functions = Functions {
-            reader: caller.callee.clone(),
             completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
-            lister: None,
+            ..caller.callee.clone().into()
         };
         Ok(Self(RegistryChange::AddPrompt(prompt, Arc::new(functions))))
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from . import checks
-from ._core import TokenVerifier
+from ._core import Guard, TokenVerifier
 from .encoding import to_json
 from .errors import McpError
 from .loops import running_loop
@@ -36,10 +36,16 @@ class Verified:
     `Limits.token_ttl`. Default: it is verified for each request."""
     claims: Mapping[str, Any] | None = None
     """The claims that handlers get as `ctx.claims`. Default: none."""
+    allow: Sequence[str] | None = None
+    """Globs over URIs: in addition to the policy of the server, the client sees only what matches one of them. Default:
+    everything that the policy allows."""
+    deny: Sequence[str] = ()
+    """Globs over URIs that the client does not see, even if they are allowed. Default: none."""
 
 
-Parts: TypeAlias = tuple[str, list[str], int | None, str | None]
-"""A verified token as the compiled part takes it: subject, scopes, expiry in milliseconds, and claims as JSON text."""
+Parts: TypeAlias = tuple[str, list[str], int | None, str | None, list[str] | None, list[str]]
+"""A verified token as the compiled part takes it: subject, scopes, expiry in milliseconds, claims as JSON text,
+and the globs that it allows and denies."""
 
 
 class _Compiled:
@@ -72,8 +78,8 @@ class _Compiled:
             woken.clear()
         if found is None:
             raise OSError("the keys of the issuer cannot be fetched") if is_unavailable else InvalidTokenError
-        subject, scopes, expires, claims = found
-        return Verified(subject, scopes, None if expires is None else expires / 1000, _loads(claims))
+        subject, scopes, expires, claims, allow, deny = found
+        return Verified(subject, scopes, None if expires is None else expires / 1000, _loads(claims), allow, deny)
 
     __call__ = verify
 
@@ -254,7 +260,22 @@ def parts(verified: Verified) -> Parts:
         fix = ", such as expires.timestamp()" if hasattr(expires, "timestamp") else ""
         raise TypeError(f"`expires` of a verified token is {expires!r}; expected seconds since 1970{fix}")
     milliseconds = None if expires is None else min(max(0, int(expires * 1000)), 2**63)
-    return verified.subject, scopes, milliseconds, None if verified.claims is None else to_json(verified.claims)
+    claims = None if verified.claims is None else to_json(verified.claims)
+    return verified.subject, scopes, milliseconds, claims, *_globs(verified)
+
+
+def _globs(verified: Verified) -> tuple[list[str] | None, list[str]]:
+    """The globs that a verified token allows and denies.
+
+    Raises:
+        TypeError: they are no lists of texts.
+        RegistrationError: one is no glob.
+    """
+    allow = None if verified.allow is None else listed("`allow` of a verified token", verified.allow)
+    deny = listed("`deny` of a verified token", verified.deny)
+    if allow is not None or deny:
+        Guard({"deny": deny} | ({} if allow is None else {"allow": allow}), False)
+    return allow, deny
 
 
 def listed(name: str, given: Iterable[str]) -> list[str]:

@@ -44,11 +44,12 @@ def describe(function: Callable[..., object]) -> tuple[str | None, str | None]:
 class Reader:
     """A function that reads a resource, and the parameters of the template from its annotations."""
 
-    __slots__ = ("function", "parameters")
+    __slots__ = ("converts", "function", "parameters")
 
-    def __init__(self, function: Function, parameters: dict[str, Param]) -> None:
+    def __init__(self, function: Function, parameters: dict[str, Param], slots: list[Slot]) -> None:
         self.function = function
         self.parameters = parameters
+        self.converts = {slot[2]: (slot[3], slot[4]) for slot in slots if slot[3] is not None}
 
 
 class Slots:
@@ -58,6 +59,8 @@ class Slots:
         self.function = function
         self.list: list[Slot] = []
         self.takes_rest = False
+        self.takes_any = False
+        self.context: str | None = None
         self._gap = False
 
     def parameters(self) -> Iterator[inspect.Parameter]:
@@ -65,7 +68,9 @@ class Slots:
         for parameter in self.every():
             if parameter.kind in _ANYTHING:
                 self.takes_rest |= parameter.kind is inspect.Parameter.VAR_KEYWORD
+                self.takes_any |= parameter.kind is inspect.Parameter.VAR_POSITIONAL
             elif is_context(parameter):
+                self.context = parameter.name
                 self.add(parameter, CONTEXT)
             else:
                 yield parameter
@@ -140,6 +145,7 @@ def reader(
     return Reader(
         build(function, slots.list, inline, (JSON if types_json else None, encoder)),
         dict(given) | {name: analysis.param for name, analysis in found.items()},
+        slots.list,
     )
 
 
@@ -249,7 +255,7 @@ def build(
     """
     call = function
     mode: Mode = "inline" if inline else "pool"
-    target = _underlying(function)
+    target = underlying(function)
     if inspect.isasyncgenfunction(target) and not streams:
         mode, call = "async", _AsyncItems(function)
     elif inspect.isasyncgenfunction(target):
@@ -337,7 +343,7 @@ class _AsyncItems:
         return [item async for item in self.function(*args, **kwargs)]
 
 
-def _underlying(function: Callable[..., object]) -> Callable[..., object]:
+def underlying(function: Callable[..., object]) -> Callable[..., object]:
     """The function inside partials, and behind an object's `__call__`."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -433,7 +439,7 @@ def _scope(function: Callable[..., object]) -> tuple[Any, dict[str, Any]]:
 
     A class is called through its `__init__`, whose annotations may be made from those of its fields, as in a dataclass.
     """
-    target: Any = inspect.unwrap(_underlying(function))
+    target: Any = inspect.unwrap(underlying(function))
     if not isinstance(target, type):
         return target, {}
     cls: Any = target

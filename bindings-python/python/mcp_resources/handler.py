@@ -1,9 +1,10 @@
 """`ResourceHandler`: a registered function, with the completers and the lister of its template."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from ._core import Edit, Function, Resource, UriTemplate, Variable, unexpected
+from .access import access
 from .errors import RegistrationError
 from .functions import describe, helper, json_of, kinds, reader, takes
 from .parameters import Param
@@ -26,7 +27,7 @@ _LINKED = ("name", "description", "mime_type", "audience", "priority", "last_mod
 class ResourceHandler(Generic[P, R]):
     """A registered function. `ResourceServer.resource` makes it; calling it calls the function.
 
-    `complete`, `list` and `on_watch` add further functions.
+    `complete`, `list`, `access` and `on_watch` add further functions.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class ResourceHandler(Generic[P, R]):
         self._details = {key: value for key, value in details.items() if value is not None}
         self._completers: dict[str, Function] = {}
         self._lister: Function | None = None
+        self._access: Function | None = None
         self._pages = False
         self._register()
 
@@ -117,6 +119,38 @@ class ResourceHandler(Generic[P, R]):
         self._register(again=True)
         return function
 
+    @overload
+    def access(self, function: F) -> F: ...
+    @overload
+    def access(self, *, batch: bool = False, inline: bool = False) -> Callable[[F], F]: ...
+    def access(self, function: Any = None, *, batch: bool = False, inline: bool = False) -> Any:
+        """Registers the decorated function, which decides who may use the resource, or those of the template.
+
+        It is called with the identity of the person, as `Context.principal` has it, and a `dict` of the variables,
+        and returns `True` or `False`. A parameter that is called `ctx` or annotated with `Context` gets the request. It
+        is asked about each URI before it is listed, completed, read or watched, and before an update is sent. An
+        answer is used again for `Limits.access_ttl` milliseconds, or until `ResourceServer.regrant`. What a person may
+        not see looks to them as if it did not exist. An exception means no, and is logged.
+
+        Args:
+            function: the function, without parentheses behind `access`.
+            batch: whether it gets a list of such dicts, and returns a list of bools, so that a list needs one query
+                of a database. Default `False`.
+            inline: whether a `def` runs on the event loop. Default `False`: on a worker thread.
+
+        Raises:
+            RegistrationError: it does not take two arguments.
+        """
+        if function is not None and not callable(function):
+            raise TypeError(f"access takes a function, got {function!r:.80}; write @{self._name}.access above it")
+
+        def register(function: F) -> F:
+            self._access = access(function, self._reader.converts, batch=batch, inline=inline)
+            self._register(again=True)
+            return function
+
+        return register if function is None else register(function)
+
     def on_watch(self, function: F) -> F:
         """Calls the decorated function with a URI and `True` when the first client watches it, `False` after the last.
 
@@ -174,15 +208,16 @@ class ResourceHandler(Generic[P, R]):
 
     def _register(self, *, again: bool = False) -> None:
         if self._template is None:
-            removal = [Edit.remove_resource(self.uri)] if self._replace else []
-            self._publish([*removal, Edit.add_resource(Resource(self.uri, **self._details), self._reader.function)])
+            removal = [Edit.remove_resource(self.uri)] if again or self._replace else []
+            resource = Resource(self.uri, **self._details)
+            self._publish([*removal, Edit.add_resource(resource, self._reader.function, self._access)])
             return
         extra = {
             "completes": [*self._completers],
             "parameters": [_fields(name, param) for name, param in self._reader.parameters.items()],
             "pages": self._pages if self._lister else None,
         }
-        functions = (self._reader.function, self._completers, self._lister)
+        functions = (self._reader.function, self._completers, self._lister, self._access)
         removal = [Edit.remove_template(self.uri)] if again or self._replace else []
         self._publish([*removal, Edit.add_template(self._template, self._details | extra, functions)])
 

@@ -54,6 +54,13 @@ class Limits(TypedDict, total=False):
     """The most results in the read cache (option `cache`), over all principals. Default 10,000."""
     cache_bytes: int
     """The encoded results in the read cache, in bytes. Default 64 MiB."""
+    access_answers: int
+    """The most answers of functions about access that are kept, over all principals. Default 100,000."""
+    access_ttl: int
+    """The time after which a function about access is asked again, in milliseconds; with 0 each request asks. A person
+    who loses access may read, and is notified, for this long, unless `regrant` is called. Default 30,000."""
+    access_batch: int
+    """The most questions that a function about access gets at once. Default 1,000."""
     principals: int
     """The most principals whose rates and open requests are counted separately; all others share a count. Default
     10,000."""

@@ -560,16 +560,22 @@ class ResourceServer:
         checks.text("name", name)
         self._publish([Edit.remove_prompt(name)])
 
-    def notify_updated(self, uri: str) -> None:
+    def notify_updated(self, uri: str, *, principal: str | None = None) -> None:
         """Notifies the clients that watch this URI that its contents have changed. Can be called from any thread.
 
         Does nothing if no client watches it.
+
+        Args:
+            uri: the URI, in any spelling.
+            principal: the identity of the one person whose clients are notified. Default: all.
 
         Raises:
             InvalidUriError: `uri` is not a URI.
         """
         checks.text("uri", uri)
-        self._core.notify_updated(uri)
+        if principal is not None:
+            checks.text("principal", principal)
+        self._core.notify_updated(uri, principal)
 
     def notify_list_changed(self, lists: Literal["resources", "tools", "prompts"] = "resources") -> None:
         """Notifies clients that a list has changed, such as the items of a `.list` callback.
@@ -587,6 +593,19 @@ class ResourceServer:
         """
         checks.text("subject", subject)
         self._core.revoke(subject)
+
+    def regrant(self, principal: str) -> None:
+        """Looks again at what a person may see: call it when their rights have changed.
+
+        Their tokens are verified again at their next use, functions of `ResourceHandler.access` are asked again, and
+        subscriptions and listens to what they may no longer see end at once; others go on. The streams of a token that
+        came with scopes, claims or globs end, so that the client sends it again. Can be called from any thread.
+
+        Args:
+            principal: the identity that `Auth.verify` returns, as `Context.principal` has it.
+        """
+        checks.text("principal", principal)
+        self._core.regrant(principal)
 
     def metrics_text(self) -> str | None:
         """Returns the counters of the server in the text format of Prometheus, for a metrics page of your own.

@@ -93,6 +93,25 @@ class Listen:
         return await self._client.notification(timeout, of=self.id)
 
 
+def _sender(
+    principal: str | None,
+    scopes: Iterable[str],
+    claims: Mapping[str, object] | None,
+    headers: Mapping[str, str] | None,
+) -> tuple[str, list[str], str | None, list[tuple[str, str]]]:
+    """The sender of the requests, as the core takes it."""
+    if principal is not None:
+        checks.text("principal", principal)
+    if isinstance(scopes, str):
+        raise TypeError(f"scopes is {scopes!r}, expected a list of texts, such as [{scopes!r}]")
+    if claims is not None:
+        checks.mapping("claims", claims, "{'team': 'red'}")
+    if headers is not None:
+        checks.mapping("headers", headers, "{'x-tenant': 'red'}")
+    own = None if claims is None else json.dumps(dict(claims))
+    return principal or "", list(scopes), own, [*(headers or {}).items()]
+
+
 class Client:
     """A client of one server, in the same process. An async context manager.
 
@@ -100,6 +119,10 @@ class Client:
         server: the server.
         revision: the protocol revision to use. One before 2026-07-28 begins with a handshake. Default: the newest.
         capabilities: the capabilities that the client declares. Default: none.
+        principal: the identity that a verified token would have. Default: the local process, as on stdio.
+        scopes: the scopes of the token. Default: none.
+        claims: the claims of the token. Default: none.
+        headers: the headers of an HTTP request. Default: none.
 
     Raises:
         TypeError: `server` is not a `ResourceServer`, or `capabilities` not a mapping.
@@ -112,6 +135,10 @@ class Client:
         *,
         revision: str = MODERN,
         capabilities: Mapping[str, object] | None = None,
+        principal: str | None = None,
+        scopes: Iterable[str] = (),
+        claims: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(server, ResourceServer):
             given = f"the class {server.__name__}" if isinstance(server, type) else f"{server!r:.80}"
@@ -120,6 +147,7 @@ class Client:
             )
         if capabilities is not None:
             checks.mapping("capabilities", capabilities, "{'sampling': {}}")
+        self._sender = _sender(principal, scopes, claims, headers)
         self._server = server
         self._core = server._core
         self._client = TestClient(revision, json.dumps(capabilities or {}))
@@ -144,7 +172,8 @@ class Client:
     async def _connect(self) -> None:
         self._loop = running_loop()
         self._driver = _Memory(self._loop, self._receive)
-        self._channel = self._driver.channel = Channel(self._core, weakref.proxy(self._driver), stdio=False)
+        channel = Channel(self._core, weakref.proxy(self._driver), stdio=False, sender=self._sender)
+        self._channel = self._driver.channel = channel
         self._driver.attach(self._channel)
         self._is_open = True
         handshake = self._client.handshake
@@ -277,9 +306,10 @@ class Client:
         try:
             first = await acknowledged
         except asyncio.CancelledError:
-            if answer.done() and not answer.cancelled():
-                answer.result()  # refused: raises the error of the server
-            raise
+            if not answer.done() or answer.cancelled():
+                raise
+            answer.result()  # refused: raises the error of the server
+            first = await self.notification(of=id)  # it came together with the end
         try:
             yield Listen(self, id, first.params["notifications"])
         finally:

@@ -84,7 +84,8 @@ impl ServerState {
         let mut result = Ok(());
         self.registry.visit(|functions| {
             let all = std::iter::once(&functions.reader).chain(functions.completers.values());
-            for function in all.chain(functions.lister.as_ref()) {
+            for function in all.chain(functions.lister.as_ref().into_iter().chain(functions.access.as_ref()))
+            {
                 if result.is_ok() {
                     result = visit.call(function);
                 }

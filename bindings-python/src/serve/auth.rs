@@ -10,7 +10,14 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// A verified token: subject, scopes, expiry in milliseconds since 1970, and claims as JSON text.
 #[derive(FromPyObject, IntoPyObject)]
-pub(crate) struct VerifiedParts(String, Vec<String>, Option<u64>, Option<String>);
+pub(crate) struct VerifiedParts(
+    String,
+    Vec<String>,
+    Option<u64>,
+    Option<String>,
+    Option<Vec<String>>,
+    Vec<String>,
+);
 
 /// A token, and what it stands for.
 #[derive(FromPyObject)]
@@ -90,15 +97,19 @@ impl TokenCheck {
 }
 
 impl From<VerifiedParts> for Verified {
-    fn from(VerifiedParts(subject, scopes, expires, claims): VerifiedParts) -> Self {
-        Self::new(subject).scopes(scopes).expires(expires).claims(claims.map(Arc::from))
+    fn from(VerifiedParts(subject, scopes, expires, claims, allow, deny): VerifiedParts) -> Self {
+        let mut verified = Self::new(subject).scopes(scopes).expires(expires).claims(claims.map(Arc::from));
+        verified.allow = allow;
+        verified.deny = deny;
+        verified
     }
 }
 
 impl From<Verified> for VerifiedParts {
     fn from(verified: Verified) -> Self {
-        let Verified { principal, scopes, expires, claims, .. } = verified;
-        Self(principal.id().to_owned(), scopes, expires, claims.map(|claims| (*claims).to_owned()))
+        let Verified { principal, scopes, expires, claims, allow, deny, .. } = verified;
+        let claims = claims.map(|claims| (*claims).to_owned());
+        Self(principal.id().to_owned(), scopes, expires, claims, allow, deny)
     }
 }
 

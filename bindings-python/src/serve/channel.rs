@@ -13,7 +13,7 @@ use mcp_resources_engine::engine::TimerRegistration;
 use mcp_resources_runtime::provider::Providers;
 use mcp_resources_runtime::transport::http::{InboxItem, RequestInbox};
 use mcp_resources_runtime::transport::pump::{DELIVER, EventLoop, Pump, PumpHandler, PumpStep, TIME, WORK};
-use mcp_resources_runtime::transport::{Peer, Stdio};
+use mcp_resources_runtime::transport::{Peer, PipeSender, Stdio};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Arc, Weak};
@@ -41,16 +41,31 @@ pub struct Channel {
     wakeup: Py<Wakeup>,
 }
 
+/// The sender of a client in the same process.
+#[derive(FromPyObject)]
+struct SenderParts {
+    #[pyo3(item(0))]
+    principal: String,
+    #[pyo3(item(1))]
+    scopes: Vec<String>,
+    /// A JSON object.
+    #[pyo3(item(2))]
+    claims: Option<String>,
+    #[pyo3(item(3))]
+    headers: Vec<(String, String)>,
+}
+
 #[pymethods]
 impl Channel {
     #[new]
-    #[pyo3(signature = (server, driver, *, stdio, threads = true, delivers = true))]
+    #[pyo3(signature = (server, driver, *, stdio, threads = true, delivers = true, sender = None))]
     fn new(
         server: &Server,
         driver: &Bound<'_, PyAny>,
         stdio: bool,
         threads: bool,
         delivers: bool,
+        sender: Option<SenderParts>,
     ) -> PyResult<Self> {
         let state = server.state.clone();
         let engine = state.engine()?;
@@ -58,7 +73,11 @@ impl Channel {
         let (waker, wakeup) = watched(driver.py())?;
         let runtime = Runtime::new(state.clone(), driver, threads)?;
         let stdio = if stdio { Some(Stdio::take()?) } else { None };
-        let pump = Pump::new(&engine, clock.clone(), stdio, delivers, waker.waker(WORK));
+        let sender = sender.map_or_else(PipeSender::default, |sender| {
+            let SenderParts { principal, scopes, claims, headers } = sender;
+            PipeSender::new(&principal, scopes, claims.map(Into::into), &headers)
+        });
+        let pump = Pump::with_sender(&engine, clock.clone(), stdio, delivers, waker.waker(WORK), sender);
         let inbox = waker.inbox();
         let elsewhere = PumpHandler::new(&pump, inbox.reach());
         let elsewhere = Providers::before(state.mounts().clone(), Arc::new(elsewhere));

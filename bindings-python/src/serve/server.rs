@@ -71,6 +71,8 @@ struct HandlerParts {
     completers: HashMap<String, Py<Function>>,
     #[pyo3(item(2))]
     lister: Option<Py<Function>>,
+    #[pyo3(item(3))]
+    access: Option<Py<Function>>,
 }
 
 #[pymethods]
@@ -183,10 +185,14 @@ impl Server {
         self.state.engine()?.check_link(registered, uri).map_err(PyValueError::new_err)
     }
 
-    fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
+    #[pyo3(signature = (uri, principal = None))]
+    fn notify_updated(&self, py: Python<'_>, uri: &str, principal: Option<&str>) -> PyResult<()> {
         let engine = self.state.engine()?;
         let now = self.state.clock.now();
-        let updated = delivering(py, || engine.updated(uri, now))?;
+        let updated = delivering(py, || match principal {
+            None => engine.updated(uri, now),
+            Some(principal) => engine.updated_for(principal, uri, now),
+        })?;
         updated.map_err(|error| error::registration(py, &error, None))
     }
 
@@ -206,6 +212,12 @@ impl Server {
     fn revoke(&self, py: Python<'_>, subject: &str) -> PyResult<()> {
         let engine = self.state.engine()?;
         delivering(py, || engine.revoke(subject))
+    }
+
+    /// Looks again at what a principal may see.
+    fn regrant(&self, py: Python<'_>, principal: &str) -> PyResult<()> {
+        let engine = self.state.engine()?;
+        delivering(py, || engine.regrant(principal))
     }
 
     /// The metrics in the text format of Prometheus; `None` if they are off.
@@ -291,8 +303,19 @@ impl Edit {
 #[pymethods]
 impl Edit {
     #[staticmethod]
-    fn add_resource(resource: &Resource, source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::of_resource(resource.resource.clone(), source)
+    #[pyo3(signature = (resource, source, access = None))]
+    fn add_resource(
+        resource: &Resource,
+        source: &Bound<'_, PyAny>,
+        access: Option<Py<Function>>,
+    ) -> PyResult<Self> {
+        let mut resource = resource.resource.clone();
+        let (Some(_), Ok(reader)) = (&access, source.cast::<Function>()) else {
+            return Self::of_resource(resource, source);
+        };
+        resource.details.access = true;
+        let functions = Functions { access, ..reader.clone().unbind().into() };
+        Ok(Self(RegistryChange::AddResource(resource, Arc::new(functions), Arc::default())))
     }
 
     #[staticmethod]
@@ -313,9 +336,11 @@ impl Edit {
         fields: &Bound<'_, PyDict>,
         functions: HandlerParts,
     ) -> PyResult<Self> {
-        let HandlerParts { reader, completers, lister } = functions;
-        let functions = Arc::new(Functions { reader, completers, lister });
-        Ok(Self(RegistryChange::AddTemplate(template(uri_template, fields)?, functions)))
+        let HandlerParts { reader, completers, lister, access } = functions;
+        let mut template = template(uri_template, fields)?;
+        template.details.access = access.is_some();
+        let functions = Arc::new(Functions { reader, completers, lister, access });
+        Ok(Self(RegistryChange::AddTemplate(template, functions)))
     }
 
     #[staticmethod]
@@ -339,7 +364,7 @@ impl Edit {
         function: Py<Function>,
         completers: HashMap<String, Py<Function>>,
     ) -> PyResult<Self> {
-        let functions = Arc::new(Functions { reader: function, completers, lister: None });
+        let functions = Arc::new(Functions { completers, ..function.into() });
         Ok(Self(RegistryChange::AddPrompt(named(fields)?, functions)))
     }
 

@@ -68,6 +68,7 @@ impl HandlerResult {
             ErrorPurpose::Complete => completion(value),
             ErrorPurpose::List => page(value, shape),
             ErrorPurpose::Call => method(value, shape),
+            ErrorPurpose::Access => Ok(Self::Answer(Answer::Access(value.extract()?))),
             ErrorPurpose::Tool | ErrorPurpose::Prompt => named(purpose, value, shape),
         }
     }

@@ -184,6 +184,8 @@ pub enum ErrorPurpose {
     Tool,
     /// The request for a prompt.
     Prompt,
+    /// The decision who may use resources.
+    Access,
 }
 
 impl ErrorPurpose {

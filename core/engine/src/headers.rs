@@ -73,6 +73,17 @@ impl Headers {
     }
 }
 
+/// Headers of a test, by name and value.
+impl FromIterator<(String, String)> for Headers {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(lines: I) -> Self {
+        let mut headers = Self::default();
+        for (name, value) in lines {
+            headers.push(&name, value.as_bytes());
+        }
+        headers
+    }
+}
+
 /// Encodes a text for a header that repeats a part of the body: unchanged if it can be sent so, else in base64.
 pub fn encode_header_value(text: &str) -> Cow<'_, str> {
     let is_visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));

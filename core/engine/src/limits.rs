@@ -112,6 +112,13 @@ limits! {
     pub cache_entries: usize = 10_000,
     /// The encoded results in the read cache, in bytes.
     pub cache_bytes: usize = 64 << 20,
+    /// The most answers of functions about access that are kept, over all principals.
+    pub access_answers: usize = 100_000,
+    /// The time after which a function about access is asked again, in milliseconds; with 0 each request asks. A person
+    /// who loses access may read, and is notified, for this long, unless `regrant` is called.
+    pub access_ttl: Millis = 30_000,
+    /// The most questions that a function about access gets at once.
+    pub access_batch: usize = 1_000,
     /// The most principals whose rates and open requests are counted separately; all others share a count.
     pub principals: usize = 10_000,
     /// The most subscriptions of one connection: `resources/subscribe` and open listens together.

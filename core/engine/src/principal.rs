@@ -41,6 +41,44 @@ struct Grant {
     /// The client that the token was made for.
     client: Option<Arc<str>>,
     derived: Derived,
+    uris: Option<Arc<GrantedUris>>,
+}
+
+/// The URIs that a verifier grants a principal, compiled by the guard
+/// ([`granted_uris`](crate::guard::granted_uris)). Equal texts are equal grants.
+pub struct GrantedUris {
+    text: Box<str>,
+    compiled: Box<dyn Any + Send + Sync>,
+}
+
+impl GrantedUris {
+    pub(crate) fn new(text: String, compiled: Box<dyn Any + Send + Sync>) -> Arc<Self> {
+        Arc::new(Self { text: text.into(), compiled })
+    }
+
+    pub(crate) fn compiled(&self) -> &(dyn Any + Send + Sync) {
+        &*self.compiled
+    }
+}
+
+impl PartialEq for GrantedUris {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for GrantedUris {}
+
+impl Hash for GrantedUris {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl fmt::Debug for GrantedUris {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("GrantedUris").field(&self.text).finish()
+    }
 }
 
 /// A value that a policy has derived from the identity and the groups, so that it is not derived for each URI. A copy with
@@ -110,6 +148,18 @@ impl Principal {
         Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
     }
 
+    /// Returns a copy that sees only what these globs grant, in addition to the policy.
+    #[must_use]
+    pub fn with_uris(&self, uris: Option<Arc<GrantedUris>>) -> Arc<Self> {
+        let grant = Grant { uris, ..Grant::clone(&self.grant) };
+        Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
+    }
+
+    /// The URIs that its verifier grants; `None` if it leaves that to the policy.
+    pub(crate) fn uris(&self) -> Option<&Arc<GrantedUris>> {
+        self.grant.uris.as_ref()
+    }
+
     /// Returns a copy that is valid until `expires`, in milliseconds since 1970-01-01T00:00:00Z; `None` is without an
     /// end. Runtimes set this from the token, so that a stream ends when the token that opened it expires.
     #[must_use]
@@ -127,13 +177,14 @@ impl Principal {
         self.expires
     }
 
-    /// Identity and scopes as one text. Principals for which it differs may get different contents, so cached results
-    /// are not shared between them.
+    /// Identity, scopes and granted URIs as one text. Principals for which it differs may get different contents, so cached
+    /// results are not shared between them.
     pub(crate) fn authority(&self) -> Cow<'_, str> {
         // Does not occur at the beginning of the short form.
         const LONG: char = '\0';
-        let Grant { scopes, groups, .. } = &*self.grant;
-        if scopes.is_empty() && groups.is_empty() && !self.id.starts_with(LONG) {
+        let Grant { scopes, groups, uris, .. } = &*self.grant;
+        let is_short = scopes.is_empty() && groups.is_empty() && uris.is_none();
+        if is_short && !self.id.starts_with(LONG) {
             return Cow::Borrowed(&self.id);
         }
         let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -142,7 +193,22 @@ impl Principal {
         for group in groups {
             text.push_str(&format!("{LONG}{}:{group}", group.len()));
         }
+        if let Some(uris) = uris {
+            text.push_str(&format!("{LONG}{LONG}{}", uris.text));
+        }
         Cow::Owned(text)
+    }
+
+    /// Whether it is the same principal as `other` with the same scopes and claims. The end of its token and its address
+    /// do not matter.
+    pub(crate) fn has_rights_of(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+            || (self.id == other.id && (Arc::ptr_eq(&self.grant, &other.grant) || self.grant == other.grant))
+    }
+
+    /// Whether its token came with rights of its own, such as scopes.
+    pub(crate) fn has_grant(&self) -> bool {
+        *self.grant != Grant::default()
     }
 
     /// Whether it is the local process.

@@ -23,6 +23,7 @@
 pub use mcp_resources_engine::client::MessageKind;
 
 use crate::server::ResourceServer;
+use crate::transport::PipeSender;
 use mcp_resources_engine::client::{ServerMessage, TestClient};
 use mcp_resources_engine::version::Revision;
 use serde_json::{Map, Value, json};
@@ -54,6 +55,75 @@ pub struct Client {
     is_waiting: Arc<AtomicBool>,
     /// Messages that arrived while waiting for another one.
     waiting: VecDeque<ServerMessage>,
+}
+
+/// The sender that a [`Client`] pretends to be: what a verified token and HTTP would say about it.
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `modern` or `legacy` is called"]
+pub struct TestClientBuilder<'s> {
+    server: &'s ResourceServer,
+    principal: String,
+    scopes: Vec<String>,
+    claims: Option<Value>,
+    headers: Vec<(String, String)>,
+}
+
+impl<'s> TestClientBuilder<'s> {
+    fn new(server: &'s ResourceServer) -> Self {
+        Self { server, principal: String::new(), scopes: Vec::new(), claims: None, headers: Vec::new() }
+    }
+
+    /// Sets its identity. Default: the local process.
+    pub fn principal(mut self, principal: impl Into<String>) -> Self {
+        self.principal = principal.into();
+        self
+    }
+
+    /// Adds a scope of its token. Default: none.
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
+    /// Sets the claims of its token: a JSON object. Default: none.
+    pub fn claims(mut self, claims: Value) -> Self {
+        self.claims = Some(claims);
+        self
+    }
+
+    /// Adds a header to its requests. Default: none, as over a pipe.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Connects as a client of 2026-07-28: see [`Client::modern`].
+    ///
+    /// # Errors
+    /// As there, and if the claims are no object.
+    pub fn modern(self) -> io::Result<Client> {
+        Client::new(self.server, Revision::V2026_07_28, self.sender()?)
+    }
+
+    /// Connects as a client of a legacy revision: see [`Client::legacy`].
+    ///
+    /// # Errors
+    /// As there, and if the claims are no object.
+    pub async fn legacy(self, revision: Revision) -> io::Result<Client> {
+        Client::greeted(self.server, revision, self.sender()?).await
+    }
+
+    fn sender(&self) -> io::Result<PipeSender> {
+        let claims = match &self.claims {
+            None => None,
+            Some(claims) if claims.is_object() => Some(claims.to_string().into()),
+            Some(claims) => {
+                let why = format!("claims is {claims}, expected a JSON object");
+                return Err(io::Error::new(ErrorKind::InvalidInput, why));
+            }
+        };
+        Ok(PipeSender::new(&self.principal, self.scopes.clone(), claims, &self.headers))
+    }
 }
 
 /// An error response of the server.
@@ -116,7 +186,7 @@ impl Client {
     /// # Errors
     /// The system's error, if there are too many descriptors.
     pub fn modern(server: &ResourceServer) -> io::Result<Self> {
-        Self::new(server, Revision::V2026_07_28)
+        TestClientBuilder::new(server).modern()
     }
 
     /// A client with a session of a legacy revision, after its handshake.
@@ -124,7 +194,30 @@ impl Client {
     /// # Errors
     /// As [`Client::modern`], and if the server refuses the handshake.
     pub async fn legacy(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
-        let mut client = Self::new(server, revision)?;
+        TestClientBuilder::new(server).legacy(revision).await
+    }
+
+    /// A client that sends as somebody else than the local process.
+    ///
+    /// ```
+    /// use mcp_resources::testing::Client;
+    /// use mcp_resources::{ReadRequest, ResourceServer};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = ResourceServer::builder("whoami", "1.0.0")
+    ///     .resource("user://me", |request: ReadRequest| async move { request.context.principal().id().to_owned() })
+    ///     .build()?;
+    /// let mut bob = Client::builder(&server).principal("bob").scope("notes:read").modern()?;
+    /// assert_eq!(bob.read_text("user://me").await?, "bob");
+    /// # Ok(()) }
+    /// ```
+    pub fn builder(server: &ResourceServer) -> TestClientBuilder<'_> {
+        TestClientBuilder::new(server)
+    }
+
+    async fn greeted(server: &ResourceServer, revision: Revision, sender: PipeSender) -> io::Result<Self> {
+        let mut client = Self::new(server, revision, sender)?;
         client.write().map_err(io::Error::other)?;
         if let Some(handshake) = client.client.handshake() {
             client.answer(handshake).await.map_err(io::Error::other)?;
@@ -132,8 +225,8 @@ impl Client {
         Ok(client)
     }
 
-    fn new(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
-        let socket = server.connect_blocking()?;
+    fn new(server: &ResourceServer, revision: Revision, sender: PipeSender) -> io::Result<Self> {
+        let socket = server.connect_blocking(sender)?;
         let (sender, chunks) = unbounded_channel();
         let mut reader = socket.try_clone()?;
         reader.set_read_timeout(Some(LONGEST_READ))?;

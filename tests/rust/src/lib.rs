@@ -9,6 +9,8 @@ pub mod uritemplate;
 pub mod vectors;
 
 #[cfg(test)]
+mod access;
+#[cfg(test)]
 mod api;
 #[cfg(test)]
 mod audit;

@@ -4,11 +4,12 @@
 //! exceptions: white space in JSON is removed, and characters that RFC 3986 forbids in a URI are percent-encoded.
 
 use crate::catalog::cursor::Cursor;
+use crate::catalog::items::ItemSource;
 use crate::limits::Limits;
 use crate::meta::{self, InvalidMeta};
 use crate::resource::{
-    Details, Icon, Parameter, ParameterCheck, RegistrationError, Resource, Template, is_date_time,
-    is_icon_size, is_media_type, is_scope,
+    Details, Icon, Parameter, ParameterCheck, RegistrationError, Resource, Template, has_ui_scheme,
+    is_date_time, is_icon_size, is_media_type, is_scope,
 };
 use crate::suggest;
 use mcp_resources_template::UriTemplate;
@@ -260,4 +261,16 @@ fn is_icon_src(src: &str, limits: &Limits) -> bool {
         "data" => rest.contains(',') && rest.bytes().all(|byte| byte.is_ascii_graphic()),
         _ => false,
     }
+}
+
+/// Checks that a resource whose handler decides who may use it has a handler, and is no page of a tool: a tool names its
+/// page to everyone who may call it.
+pub(super) fn check_access(resource: &Resource, source: &ItemSource) -> Result<(), RegistrationError> {
+    let expected = match source {
+        _ if !resource.details.access => return Ok(()),
+        _ if has_ui_scheme(&resource.uri) => "none for a page of a tool",
+        ItemSource::Handler(_) => return Ok(()),
+        ItemSource::Text(_) | ItemSource::Bytes(_) => "none for a constant; serve it with a handler",
+    };
+    Err(CheckedField { of: &resource.uri }.invalid("access", "true", expected))
 }

@@ -3,7 +3,9 @@
 //!
 //! Law: no snapshot ever contains anything duplicated, ambiguous or invalid.
 
-use crate::catalog::check::{CheckedField, CheckedTemplate, check_resource, check_template, invalid_uri};
+use crate::catalog::check::{
+    CheckedField, CheckedTemplate, check_access, check_resource, check_template, invalid_uri,
+};
 use crate::catalog::extensions::{Extension, ExtensionEntry, MethodEntry};
 use crate::catalog::foreign::ForeignTemplate;
 use crate::catalog::items::{HandlerId, ItemSource, MountId, ResourceEntry, TemplateEntry};
@@ -292,6 +294,7 @@ impl Draft {
         let given = resource.uri.clone();
         resource.size = resource.size.or_else(|| source.size());
         let canonical = check_resource(&mut resource, &self.catalog.limits)?;
+        check_access(&resource, &source)?;
         if self.catalog.by_uri.contains_key(&canonical) {
             return Err(RegistrationError::DuplicateResource { uri: given });
         }
@@ -302,6 +305,7 @@ impl Draft {
         }
         self.catalog.parents += usize::from(resource.children);
         self.catalog.scoped += usize::from(!resource.details.scopes.is_empty());
+        self.catalog.guarded += usize::from(resource.details.access);
         let entry = Arc::new(ResourceEntry::new(resource, canonical.clone(), source));
         self.catalog.by_uri.insert(canonical.clone(), entry.clone());
         self.catalog.in_order.insert(canonical, entry);
@@ -316,6 +320,7 @@ impl Draft {
             self.catalog.in_order.remove(&*normal);
             self.catalog.parents -= usize::from(entry.resource.children);
             self.catalog.scoped -= usize::from(!entry.resource.details.scopes.is_empty());
+            self.catalog.guarded -= usize::from(entry.resource.details.access);
             if let ItemSource::Handler(handler) = entry.source {
                 self.applied.freed.push(handler);
             }

@@ -35,7 +35,7 @@ pub enum ItemSource {
 
 impl ItemSource {
     /// The length of a constant in bytes, before any base64; unknown for a function.
-    pub(super) fn size(&self) -> Option<u64> {
+    pub fn size(&self) -> Option<u64> {
         match self {
             ItemSource::Handler(_) => None,
             ItemSource::Text(text) => u64::try_from(text.len()).ok(),

@@ -52,6 +52,8 @@ pub struct Catalog {
     parents: usize,
     /// The number of resources, tools and prompts that need scopes.
     scoped: usize,
+    /// The number of resources whose handlers decide who may use them.
+    guarded: usize,
     templates: Arc<TemplateRoutes>,
     /// Templates of other servers, by text and mount.
     foreign: OrdMap<Arc<str>, Arc<ForeignTemplate>>,
@@ -82,6 +84,7 @@ impl Catalog {
             in_order: OrdMap::new(),
             parents: 0,
             scoped: 0,
+            guarded: 0,
             templates: Arc::default(),
             foreign: OrdMap::new(),
             sources: OrdMap::new(),
@@ -259,6 +262,11 @@ impl Catalog {
     /// Whether any registered resource, template, tool or prompt requires scopes.
     pub fn has_scopes(&self) -> bool {
         self.scoped > 0 || self.templates.has_scopes
+    }
+
+    /// Whether a handler decides who may use a resource.
+    pub fn has_access(&self) -> bool {
+        self.guarded > 0 || self.templates.has_access
     }
 
     /// Whether there is a list source.

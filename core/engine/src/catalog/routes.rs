@@ -2,7 +2,7 @@
 //!
 //! Law: the result depends on the URI and on the registrations, never on their order.
 
-use crate::catalog::items::{HandlerId, ResourceEntry, TemplateEntry};
+use crate::catalog::items::{HandlerId, ItemSource, ResourceEntry, TemplateEntry};
 use crate::resource::RegistrationError;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
@@ -76,6 +76,18 @@ impl CatalogRoute<'_, '_> {
             Self::Fallback(_) | Self::Rejected { .. } | Self::None { .. } => &[],
         }
     }
+
+    /// The handler that decides who may use the URI; `None` if its registration leaves that to the guard.
+    pub fn access(&self) -> Option<HandlerId> {
+        match self {
+            Self::Resource(entry) if entry.resource.details.access => match entry.source {
+                ItemSource::Handler(handler) => Some(handler),
+                ItemSource::Text(_) | ItemSource::Bytes(_) => None,
+            },
+            Self::Template(entry, _) if entry.template.details.access => Some(entry.handler),
+            _ => None,
+        }
+    }
 }
 
 /// The templates of one snapshot, sorted by text.
@@ -91,6 +103,7 @@ pub(super) struct TemplateRoutes {
     pub(super) has_list_sources: bool,
     pub(super) has_children: bool,
     pub(super) has_scopes: bool,
+    pub(super) has_access: bool,
     pub(super) has_checks: bool,
 }
 
@@ -110,6 +123,7 @@ impl TemplateRoutes {
             has_list_sources: entries.iter().any(|entry| entry.template.list.is_some()),
             has_children: entries.iter().any(|entry| entry.template.children),
             has_checks: entries.iter().any(|entry| !entry.checks().is_empty()),
+            has_access: entries.iter().any(|entry| entry.template.details.access),
             has_scopes: entries.iter().any(|entry| !entry.template.details.scopes.is_empty()),
             entries,
         };

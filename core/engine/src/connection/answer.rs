@@ -22,6 +22,9 @@ pub enum Answer<'a> {
     Completion(Completion<'a>),
     /// For a list.
     Listed(ListPage),
+    /// For questions about access: one answer for each, in their order. `None` means no, for this request only: the
+    /// handler failed. An error means that for all of them.
+    Access(Vec<Option<bool>>),
     /// For a tool.
     Tool(ToolResult<'a>),
     /// For a prompt.
@@ -196,6 +199,14 @@ pub struct Completion<'a> {
     pub total: Option<u64>,
     /// Whether more values exist; `None` to compute it.
     pub has_more: Option<bool>,
+}
+
+impl Completion<'_> {
+    /// Copies everything that it borrows.
+    pub(super) fn into_owned(self) -> Completion<'static> {
+        let values = self.values.into_iter().map(|value| Cow::Owned(value.into_owned())).collect();
+        Completion { values, total: self.total, has_more: self.has_more }
+    }
 }
 
 /// The result of a list source.

@@ -141,6 +141,7 @@ impl ReadTask {
             Answer::Failed(error) => FlightOutcome::Failed(error.clone()),
             Answer::Completion(_)
             | Answer::Listed(_)
+            | Answer::Access(_)
             | Answer::Tool(_)
             | Answer::Prompt(_)
             | Answer::Raw(_) => FlightOutcome::Failed(ReadError::Failed),

@@ -1,19 +1,21 @@
 //! `completion/complete`.
 
+use super::access::NextQuestion;
 use super::answer::{Answer, Completion};
-use super::event::{CompletionRequest, Event};
+use super::event::{CompletionRequest, Event, OwnedCaller};
 use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
 use super::response::ResponseWriter;
 use super::{Connection, RequestOutcome};
 use crate::catalog::{Catalog, CatalogRoute, Completer, HandlerId, PromptEntry, TemplateEntry};
-use crate::engine::{Engine, Suggested};
+use crate::engine::{AccessRound, AccessView, Engine, Suggested};
 use crate::guard::{Decision, Effort, RateClass, Verdict};
 use crate::jsonrpc::{Json, JsonMembers};
 use crate::limits::Limits;
+use crate::now::Now;
 use crate::principal::Principal;
 use crate::rank;
-use crate::version::{COMPLETE, INVALID_PARAMS};
+use crate::version::{COMPLETE, INVALID_PARAMS, ProtocolMethod};
 use mcp_resources_template::{UriTemplate, uri};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,6 +30,9 @@ const PROMPT: &str = "ref/prompt";
 pub(super) struct CompletionTask {
     /// The filter for the values, if principals may see different things.
     suggested: Option<Box<Suggested>>,
+    /// Values that handlers decide about.
+    withheld: Option<Completion<'static>>,
+    round: AccessRound,
 }
 
 impl Connection {
@@ -75,7 +80,11 @@ impl Connection {
             }
         }
         let timeout = self.engine.limits().completion_timeout;
-        let task = ReplyTask::Complete(CompletionTask { suggested });
+        let task = ReplyTask::Complete(Box::new(CompletionTask {
+            suggested,
+            withheld: None,
+            round: AccessRound::default(),
+        }));
         let pending = PendingRequest { task, timeout, uri: None, flight: None };
         self.wait(request, pending, out, |token, caller| {
             Event::Complete(CompletionRequest {
@@ -107,7 +116,7 @@ impl Connection {
 
     /// Answers for a variable whose values are known without a handler.
     fn suggest<'m, V: AsRef<str>>(
-        &self,
+        &mut self,
         request: &Request<'_, 'm>,
         values: &[V],
         typed: &str,
@@ -117,7 +126,14 @@ impl Connection {
         let values = rank::ranked(values, typed).into_iter().map(Cow::Borrowed).collect();
         let mut completion = Completion { values, total: None, has_more: None };
         if let Some(suggested) = suggested {
-            filter(&mut completion, suggested, &self.engine);
+            let questions = {
+                let mut view = self.access_view(request);
+                filter(&mut completion, suggested, &self.engine, &mut view);
+                view.into_questions()
+            };
+            if !questions.is_empty() {
+                return self.hold(request, ProtocolMethod::Complete, questions, out);
+            }
         }
         write(&self.response_writer(request), out, &completion, self.engine.limits());
         RequestOutcome::answered()
@@ -126,21 +142,46 @@ impl Connection {
 
 impl CompletionTask {
     pub(super) fn write(
-        &self,
+        &mut self,
         context: &ReplyContext,
         answer: Answer<'_>,
+        now: Now,
         out: &mut Vec<u8>,
-    ) -> WrittenReply {
-        let mut completion = match answer {
-            Answer::Completion(completion) => completion,
-            Answer::Failed(error) => return context.fail(error, out),
-            _ => return context.wrong_sort(out),
+    ) -> (WrittenReply, Option<(NextQuestion, Arc<OwnedCaller>)>) {
+        let engine = &context.engine;
+        let Some(suggested) = &self.suggested else {
+            return match answer {
+                Answer::Completion(completion) => {
+                    write(&context.response_writer(), out, &completion, engine.limits());
+                    (WrittenReply::default(), None)
+                }
+                Answer::Failed(error) => (context.fail(error, out), None),
+                _ => (context.wrong_sort(out), None),
+            };
         };
-        if let Some(suggested) = &self.suggested {
-            filter(&mut completion, suggested, &context.engine);
+        let principal = &suggested.principal;
+        let (mut completion, misuse) = match (self.withheld.take(), answer) {
+            (None, Answer::Completion(completion)) => (completion, None),
+            (None, Answer::Failed(error)) => return (context.fail(error, out), None),
+            (None, _) => return (context.wrong_sort(out), None),
+            (Some(completion), answer) => (completion, self.round.take(engine, principal, &answer, now)),
+        };
+        let answers = self.round.answers().clone();
+        let mut view = engine.access_view(principal, Some(&answers), now);
+        if self.round.next().is_none() {
+            filter(&mut completion, suggested, engine, &mut view);
         }
-        write(&context.response_writer(), out, &completion, context.engine.limits());
-        WrittenReply::default()
+        self.round.add(engine, view.into_questions());
+        let written = WrittenReply { misuse, ..WrittenReply::default() };
+        if let Some(batch) = self.round.next() {
+            self.withheld = Some(completion.into_owned());
+            let revision = context.ticket.revision;
+            let principal = principal.clone();
+            let caller = OwnedCaller { principal, headers: None, revision, client_info: None, meta: None };
+            return (written, Some((NextQuestion::Access(batch), Arc::new(caller))));
+        }
+        write(&context.response_writer(), out, &completion, engine.limits());
+        (written, None)
     }
 }
 
@@ -235,7 +276,8 @@ impl<'c> CompletionTarget<'c> {
             Self::Prompt(entry) => engine.sees_prompt(principal, entry),
             Self::Template(entry) => engine.sees_template(principal, entry),
             Self::Fallback(_, parsed) => {
-                guard.is_open() || parsed.as_ref().is_some_and(|own| guard.knows_template(principal, own))
+                guard.is_open_to(principal)
+                    || parsed.as_ref().is_some_and(|own| guard.knows_template(principal, own))
             }
         }
     }
@@ -268,7 +310,8 @@ impl CompleteParams<'_> {
     ) -> Option<Box<Suggested>> {
         let own = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| (name.to_string(), value.to_string());
         // Behind a policy a target without a template is visible to no principal, so it needs no filter.
-        let template = template.filter(|_| !connection.engine.guard().is_open())?;
+        let engine = &connection.engine;
+        let template = template.filter(|_| !engine.guard().is_open_to(principal) || engine.has_access())?;
         Some(Box::new(Suggested {
             template: template.clone(),
             principal: principal.clone(),
@@ -312,11 +355,20 @@ fn write(response: &ResponseWriter<'_>, out: &mut Vec<u8>, completion: &Completi
 }
 
 /// Removes values that lead only to URIs that the principal may not see, and the totals that would count them.
-fn filter(completion: &mut Completion<'_>, suggested: &Suggested, engine: &Engine) {
+/// `access` gets the questions about URIs that handlers decide about.
+fn filter(
+    completion: &mut Completion<'_>,
+    suggested: &Suggested,
+    engine: &Engine,
+    access: &mut AccessView<'_>,
+) {
     let guard = engine.guard();
     let view = guard.view(&suggested.principal);
     let mut effort = Effort::of_completion();
-    completion.values.retain(|value| suggested.leads_on(&guard, &view, &mut effort, value));
+    if engine.has_access() {
+        completion.values.truncate(engine.limits().access_batch);
+    }
+    completion.values.retain(|value| suggested.leads_on(&guard, &view, &mut effort, access, value));
     completion.total = None;
     completion.has_more = None;
 }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::catalog::ListKind;
 use crate::guard::Verdict;
+use crate::headers::Headers;
 use crate::jsonrpc::{
     Decoded, Envelope, ErrorHead, ErrorId, Id, Json, Malformed, Message, ObjectWriter, OwnedId, RawParams,
     decode, end,
@@ -20,6 +21,7 @@ use crate::version::{
     self, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ProtocolMethod, Revision,
 };
 use std::borrow::Cow;
+use std::sync::Arc;
 
 const UNSUPPORTED: &str = "Unsupported protocol version";
 
@@ -37,6 +39,8 @@ pub(super) struct DispatchStep<'m> {
     pub(super) now: Now,
     /// The batch that the message is part of; `initialize` and modern requests are refused there.
     pub(super) batch: Option<BatchId>,
+    /// Headers that no rule reads: of a request that is served again, or of a test.
+    pub(super) headers: Option<&'m Arc<Headers>>,
 }
 
 /// A message that gets no response.
@@ -51,10 +55,11 @@ impl Connection {
     pub(super) fn dispatch<'m>(
         &mut self,
         arrival: Arrival<'m>,
+        headers: Option<&'m Arc<Headers>>,
         now: Now,
         out: &mut Vec<u8>,
     ) -> RequestOutcome<'m> {
-        let step = DispatchStep { arrival, now, batch: None };
+        let step = DispatchStep { arrival, now, batch: None, headers };
         match decode(arrival.message, &self.decode) {
             Decoded::Message(message) => self.one(message, step, out),
             Decoded::Malformed(malformed) => self.malformed(malformed, out),
@@ -264,6 +269,16 @@ impl Connection {
         RequestOutcome { verdict: Verdict::SizeExceeded, ..RequestOutcome::answered() }
     }
 
+    /// Serves a request that was held, after the checks that it has passed.
+    pub(super) fn served_again<'m>(
+        &mut self,
+        raw: &Raw<'m>,
+        step: DispatchStep<'m>,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
+        self.identified(raw, step, out)
+    }
+
     fn identified<'m>(
         &mut self,
         raw: &Raw<'m>,
@@ -275,7 +290,7 @@ impl Connection {
             let why = format!("Invalid Request: the id is longer than {max} bytes");
             return self.reject(raw, INVALID_REQUEST, &why, RequestRefusal::Malformed, out);
         }
-        if self.is_in_flight(raw.id) {
+        if self.access.resumed.is_none() && self.is_in_flight(raw.id) {
             let why = "Invalid Request: a request with this id is in flight";
             return self.reject(raw, INVALID_REQUEST, why, RequestRefusal::Malformed, out);
         }
@@ -568,11 +583,11 @@ impl Connection {
 
 impl<'m> Raw<'m> {
     fn under<'r>(&'r self, terms: Terms<'m>, step: DispatchStep<'m>) -> Request<'r, 'm> {
-        let DispatchStep { arrival, now, batch } = step;
+        let DispatchStep { arrival, now, batch, headers } = step;
         let challenges = arrival.header_check.is_some_and(|header_check| header_check.challenges)
             && batch.is_none()
             && !(arrival.principal.is_local() || arrival.principal.is_anonymous());
-        let headers = arrival.header_check.and_then(|header_check| header_check.headers);
+        let headers = arrival.header_check.and_then(|header_check| header_check.headers).or(headers);
         let id = self.id;
         let params = &self.params;
         let principal = arrival.principal;

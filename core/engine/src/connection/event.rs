@@ -3,6 +3,7 @@
 //!
 //! An event borrows from the message, never from the connection.
 
+use super::access::{AccessRequest, HeldRequest};
 use crate::catalog::HandlerId;
 use crate::headers::Headers;
 use crate::jsonrpc::Json;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 /// The events of one call: usually one, stored inline; several only for a batch or a tick.
 pub type Events<'m> = SmallVec<[Event<'m>; 1]>;
 
-/// An action for the runtime. Answer every `Read`, `Complete`, `List`, `Tool`, `Prompt` and `Call` exactly once, with
+/// An action for the runtime. Answer every `Read`, `Complete`, `List`, `Tool`, `Prompt`, `Access` and `Call` exactly once, with
 /// [`Connection::respond`](super::Connection::respond) or [`Connection::finish`](super::Connection::finish), even after
 /// `Cancelled`.
 #[derive(Debug)]
@@ -32,6 +33,10 @@ pub enum Event<'m> {
     Tool(NamedRequest<'m>),
     /// Get a prompt.
     Prompt(NamedRequest<'m>),
+    /// Decide who may use resources: whose registration has [`Details::access`](crate::resource::Details::access).
+    Access(AccessRequest),
+    /// Serve a held request from its start: call [`Connection::again`](super::Connection::again), and handle its events.
+    Again(Box<HeldRequest>),
     /// Call a method that an [`Extension`](crate::engine::Extension) declares.
     Call(CallRequest<'m>),
     /// The client answered a request made with [`Connection::ask`](super::Connection::ask).
@@ -68,6 +73,7 @@ impl Event<'_> {
             Self::List(request) => Some(request.handler),
             Self::Tool(request) | Self::Prompt(request) => Some(request.handler),
             Self::Call(request) => Some(request.handler),
+            Self::Access(request) => Some(request.batch.handler),
             _ => None,
         }
     }
@@ -80,6 +86,7 @@ impl Event<'_> {
             Self::List(request) => Some(request.token),
             Self::Tool(request) | Self::Prompt(request) => Some(request.token),
             Self::Call(request) => Some(request.token),
+            Self::Access(request) => Some(request.token),
             Self::Shared(token) => Some(*token),
             _ => None,
         }

@@ -64,7 +64,9 @@ pub(super) struct Ticket {
     /// The flight that its answer ends, if other requests may wait for the same resource.
     pub(super) flight: Option<Arc<ReadFlight>>,
     /// The record to complete when it ends, if requests are recorded.
-    pub(super) opening: Option<PendingRecord>,
+    pub(super) opening: Option<Arc<PendingRecord>>,
+    /// Whether the connection asks for itself: no client waits for an answer.
+    pub(super) is_own: bool,
     /// Whether the answer is no longer wanted.
     pub(super) is_dropped: AtomicBool,
 }
@@ -116,7 +118,7 @@ impl InFlight {
             return false;
         }
         let digest = id.digest();
-        let names = |ticket: &Arc<Ticket>| ticket.id.as_id() == id;
+        let names = |ticket: &Arc<Ticket>| !ticket.is_own && ticket.id.as_id() == id;
         let mut alike = self.digests.iter().zip(&self.slots).filter(|(own, _)| **own == digest);
         alike.any(|(_, slot)| slot.state.ticket().is_some_and(names))
     }
@@ -140,6 +142,12 @@ impl InFlight {
         slot.state = SlotState::Waiting(reply);
         slot.permit = permit;
         token
+    }
+
+    /// Puts the reply of a request that is served again into the slot that it has.
+    pub(super) fn reuse(&mut self, token: RequestToken, reply: Reply) {
+        self.earliest = self.earliest.min(reply.context.ticket.deadline);
+        self.put_back(token, reply);
     }
 
     /// Takes the reply of a request to answer it here; call [`Self::settle`] or [`Self::put_back`] next. `None` if it
@@ -203,7 +211,7 @@ impl InFlight {
         id: Id<'_>,
         stays: impl Fn(&Ticket) -> bool,
     ) -> Option<(RequestToken, Arc<Ticket>)> {
-        self.drop_where(|ticket| ticket.id.as_id() == id && !stays(ticket)).pop()
+        self.drop_where(|ticket| !ticket.is_own && ticket.id.as_id() == id && !stays(ticket)).pop()
     }
 
     /// Drops all requests except those for which `stays` returns `true`.

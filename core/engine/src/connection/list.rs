@@ -3,6 +3,7 @@
 //! A page has items of the catalogue first, then those of templates with a `.list` callback in the order of their
 //! texts, then those of sources without a template in the order of their keys, until it is full.
 
+use super::access::NextQuestion;
 use super::answer::{Answer, Item, ListPage};
 use super::contents;
 use super::event::{Event, ListCaller, ListRequest, OwnedCaller, RequestToken};
@@ -14,16 +15,16 @@ use crate::catalog::{
     Catalog, CatalogPage, CatalogRoute, Cursor, CursorPosition, HandlerId, ListKind, ListedTemplate, Lister,
     ResourceEntry, SourceKey, check_foreign, check_resource, check_uri,
 };
-use crate::engine::{Engine, ListedItems};
+use crate::engine::{AccessRound, AccessView, Engine, ListedItems};
 use crate::error::{ReadError, Shown};
-use crate::guard::{Decision, RateClass};
+use crate::guard::RateClass;
 use crate::jsonrpc::object;
 use crate::limits::Limits;
 use crate::meta;
 use crate::now::Now;
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
-use crate::version::{FieldSet, INVALID_PARAMS};
+use crate::version::{FieldSet, INVALID_PARAMS, ProtocolMethod};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -44,7 +45,21 @@ impl Connection {
             Err(refused) => return *refused,
         };
         let mut walk = ListWalk::new(rest, fields, request.principal.clone());
-        match walk.advance(&self.engine, request.now) {
+        let (step, questions) = {
+            let viewer = walk.viewer.clone();
+            let answers = self.access.answers.as_deref();
+            let mut view = self.engine.access_view(&viewer, answers, request.now);
+            (walk.advance(&self.engine, &mut view, request.now), view.into_questions())
+        };
+        if !questions.is_empty() {
+            let method = match kind {
+                ListKind::Templates => ProtocolMethod::ListTemplates,
+                _ => ProtocolMethod::List,
+            };
+            drop(room);
+            return self.hold(request, method, questions, out);
+        }
+        match step {
             ListStep::Done { next } => {
                 walk.write_page(&self.response_writer(request), &self.engine, next.as_deref(), out);
                 RequestOutcome::answered()
@@ -119,6 +134,9 @@ pub(super) struct ListWalk {
     count: usize,
     /// The names of parts that could not be listed.
     missing: Vec<String>,
+    /// The page of a callback with items that handlers decide about.
+    withheld: Option<ListPage>,
+    round: AccessRound,
 }
 
 /// The arguments for a callback.
@@ -148,14 +166,25 @@ impl ListWalk {
         let viewer = if rest.shared { Principal::local() } else { principal.clone() };
         let items = Vec::new();
         let missing = Vec::new();
-        Self { fields, principal, viewer, generation: 0, rest, items, count: 0, missing }
+        Self {
+            fields,
+            principal,
+            viewer,
+            generation: 0,
+            rest,
+            items,
+            count: 0,
+            missing,
+            withheld: None,
+            round: AccessRound::default(),
+        }
     }
 
     /// Continues until the page is complete or a callback must be called.
-    fn advance(&mut self, engine: &Engine, now: Now) -> ListStep {
+    fn advance(&mut self, engine: &Engine, view: &mut AccessView<'_>, now: Now) -> ListStep {
         let catalog = engine.catalog();
         if self.rest.position == CursorPosition::Catalog {
-            if self.take_catalog(&catalog, engine) {
+            if self.take_catalog(&catalog, engine, view) {
                 return self.done(engine, true);
             }
             if self.rest.list == ListKind::Templates || !self.enter(self.next_source(&catalog, engine, None))
@@ -206,8 +235,12 @@ impl ListWalk {
         let Some((source, _)) = self.source(&catalog, engine) else {
             return Ok((self.done(engine, false), None));
         };
-        let (listed, misuse) = served_by(&catalog, source, page.items, engine, &self.viewer);
-        let is_whole = page.missing.is_empty();
+        let viewer = self.viewer.clone();
+        let answers = self.round.answers().clone();
+        let mut view = engine.access_view(&viewer, Some(&answers), now);
+        // Answers about access may change before a kept list is used.
+        let is_whole = page.missing.is_empty() && !engine.has_access();
+        let (listed, misuse) = served_by(&catalog, source, page.items, engine, &mut view);
         self.miss(page.missing);
         let key = source.key();
         if !source.pages() {
@@ -234,7 +267,7 @@ impl ListWalk {
             }
         }
         let more = self.enter(self.next_source(&catalog, engine, Some(&key)));
-        Ok((if more { self.advance(engine, now) } else { self.done(engine, false) }, misuse))
+        Ok((if more { self.advance(engine, &mut view, now) } else { self.done(engine, false) }, misuse))
     }
 
     /// Adds the items of a callback, and writes the page unless another callback must be called.
@@ -244,24 +277,47 @@ impl ListWalk {
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> (WrittenReply, Option<ListQuestion>) {
-        let page = match answer {
-            Answer::Listed(page) => page,
-            Answer::Failed(error) => return (context.fail(error, out), None),
-            _ => return (context.wrong_sort(out), None),
+    ) -> (WrittenReply, Option<NextQuestion>) {
+        let (page, unfit) = match (self.withheld.take(), answer) {
+            (None, Answer::Listed(page)) => {
+                self.ask_about(&page, &context.engine, now);
+                (page, None)
+            }
+            (Some(page), answer) => (page, self.round.take(&context.engine, &self.principal, &answer, now)),
+            (None, Answer::Failed(error)) => return (context.fail(error, out), None),
+            (None, _) => return (context.wrong_sort(out), None),
         };
+        if let Some(batch) = self.round.next() {
+            self.withheld = Some(page);
+            let written = WrittenReply { misuse: unfit, ..WrittenReply::default() };
+            return (written, Some(NextQuestion::Access(batch)));
+        }
         let (step, misuse) = match self.take(page, &context.engine, now) {
             Ok(taken) => taken,
             Err(error) => return (context.fail(error, out), None),
         };
-        let written = WrittenReply { misuse, ..WrittenReply::default() };
+        let written = WrittenReply { misuse: unfit.or(misuse), ..WrittenReply::default() };
         match step {
-            ListStep::Ask(question) => (written, Some(question)),
+            ListStep::Ask(question) => (written, Some(NextQuestion::List(question))),
             ListStep::Done { next } => {
                 self.write_page(&context.response_writer(), &context.engine, next.as_deref(), out);
                 (written, None)
             }
         }
+    }
+
+    /// Collects the questions about the items of a callback.
+    fn ask_about(&mut self, page: &ListPage, engine: &Engine, now: Now) {
+        let limits = engine.limits();
+        if !engine.has_access() || page.items.len() > limits.list_source {
+            return;
+        }
+        let answers = self.round.answers().clone();
+        let mut view = engine.access_view(&self.viewer, Some(&answers), now);
+        for item in &page.items {
+            let _ = check_uri(item.uri(), limits).is_ok_and(|canonical| view.sees(&canonical));
+        }
+        self.round.add(engine, view.into_questions());
     }
 
     /// Writes the result.
@@ -316,7 +372,7 @@ impl ListWalk {
     }
 
     /// Takes items from the catalogue; returns whether more are left.
-    fn take_catalog(&mut self, catalog: &Catalog, engine: &Engine) -> bool {
+    fn take_catalog(&mut self, catalog: &Catalog, engine: &Engine, view: &mut AccessView<'_>) -> bool {
         let page = CatalogPage::new(engine.limits(), self.fields);
         let after = Some(self.rest.after.as_str()).filter(|after| !after.is_empty());
         let viewer = &self.viewer;
@@ -327,7 +383,7 @@ impl ListWalk {
                 catalog.list_templates(after, page, &mut visible, &mut self.items)
             }
             _ => {
-                let mut visible = |entry: &ResourceEntry| all || engine.sees(viewer, &entry.canonical);
+                let mut visible = |entry: &ResourceEntry| all || view.sees(&entry.canonical);
                 catalog.list_resources(after, page, &mut visible, &mut self.items)
             }
         };
@@ -433,7 +489,7 @@ fn served_by(
     source: Lister<'_>,
     items: Vec<Item>,
     engine: &Engine,
-    viewer: &Principal,
+    view: &mut AccessView<'_>,
 ) -> (Listed, Option<String>) {
     let total = items.len();
     let mut listed = Vec::with_capacity(total);
@@ -461,13 +517,8 @@ fn served_by(
                     }
                     _ => {}
                 }
-                let guard = engine.guard();
                 // Another template may serve the item than the one that lists it, and may require other scopes.
-                let is_seen = || {
-                    engine.decide(&guard, viewer, &canonical) == Decision::Allow
-                        && guard.missing(viewer, route.scopes()).is_empty()
-                };
-                if source.owns(&route) && is_seen() {
+                if source.owns(&route) && view.sees_routed(&route, &canonical) {
                     complete(&mut item, source, &route);
                     listed.push((canonical.clone(), item));
                 }

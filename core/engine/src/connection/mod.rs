@@ -20,6 +20,7 @@ mod resource_tools;
 mod subscribe;
 
 // Pending work: for the runtime, for the rest of a batch, for an identical read, for the client. And its records.
+mod access;
 mod ask;
 mod batch;
 mod cached;
@@ -42,6 +43,7 @@ mod response;
 mod schema;
 mod tool_text;
 
+pub use access::{AccessRequest, HeldRequest};
 pub use answer::*;
 pub use ask::AskError;
 pub use blocks::{BlockKind, ContentBlock, PromptMessage, PromptResult, ToolResult};
@@ -58,11 +60,13 @@ pub(crate) use response::SERVER_INFO;
 
 use crate::engine::{Engine, OpenConnection, ReadFlight};
 use crate::guard::Verdict;
+use crate::headers::Headers;
 use crate::hub::{ConnectionId, Delivered, HubDelivery, ListenEnding};
 use crate::jsonrpc::{DecodeLimits, Envelope, OversizedLine, OwnedId, end};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::version::{INVALID_REQUEST, Revision};
+use access::{AccessState, NextQuestion};
 use ask::ClientAsks;
 use batch::Batches;
 use cached::WaitingReads;
@@ -136,6 +140,7 @@ pub struct Connection {
     asks: ClientAsks,
     batches: Batches,
     waiting: WaitingReads,
+    access: AccessState,
     /// The record of the current request, until the request waits or has ended.
     opening: Option<PendingRecord>,
     _open: Option<OpenConnection>,
@@ -169,6 +174,7 @@ impl Connection {
             asks: ClientAsks::default(),
             batches: Batches::default(),
             waiting: WaitingReads::new(),
+            access: AccessState::default(),
             opening: None,
             _open: open,
             principal: None,
@@ -201,10 +207,21 @@ impl Connection {
     /// Handles one message. Appends immediate answers to `out`, each ended by a newline, and returns events for the
     /// runtime.
     pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> RequestOutcome<'m> {
+        self.message_with(arrival, None, now, out)
+    }
+
+    /// Like [`Connection::message`], with headers for handlers that no rule of HTTP reads: for tests of a server.
+    pub fn message_with<'m>(
+        &mut self,
+        arrival: Arrival<'m>,
+        headers: Option<&'m Arc<Headers>>,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
         if matches!(self.kind, ConnectionKind::Session | ConnectionKind::Embedded) {
             self.know(arrival.principal);
         }
-        let outcome = self.dispatch(arrival, now, out);
+        let outcome = self.dispatch(arrival, headers, now, out);
         if self.kind != ConnectionKind::Session {
             for (_, mut line) in self.take_completed() {
                 out.append(&mut line);
@@ -301,12 +318,20 @@ impl Connection {
             ListenEnding::ResultOnly
         };
         let engine = &self.engine;
-        let description = engine.description();
-        let server_info = engine.names_itself().then(|| description.full());
-        let delivery = HubDelivery { room, server_info, ending };
-        let latest = self.principal.as_deref();
-        let mut may_see = |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), uri);
-        match engine.hub().deliver(self.id, delivery, out, &mut may_see) {
+        let delivered = if engine.has_access() || engine.hub().has_regranted() {
+            let engine = engine.clone();
+            let description = engine.description();
+            let server_info = engine.names_itself().then(|| description.full());
+            self.deliver_asking(&engine, HubDelivery { room, server_info, ending }, out)
+        } else {
+            let description = engine.description();
+            let server_info = engine.names_itself().then(|| description.full());
+            let latest = self.principal.as_ref();
+            let mut may_see =
+                |principal: &Arc<Principal>, uri: &str| engine.sees(latest.unwrap_or(principal), uri);
+            engine.hub().deliver(self.id, HubDelivery { room, server_info, ending }, out, &mut may_see)
+        };
+        match delivered {
             Delivered::Idle if self.closing => Delivered::Ended,
             delivered => delivered,
         }
@@ -356,7 +381,8 @@ impl Connection {
 
     /// The latest time at which [`Connection::tick`] must be called, on the clock of [`Now::tick`].
     pub fn deadline(&self) -> Option<Millis> {
-        [self.inflight.deadline(), self.asks.deadline()].into_iter().flatten().min()
+        let questions = self.has_questions().then_some(0);
+        [self.inflight.deadline(), self.asks.deadline(), questions].into_iter().flatten().min()
     }
 
     /// Sends a request to a legacy client: `ping`, `elicitation/create`, `sampling/createMessage`, `roots/list`, or a
@@ -407,8 +433,13 @@ impl Connection {
         {
             let mut line = Vec::new();
             let mut out = Vec::new();
-            ticket.write_expired(&mut line);
             late.add(&ticket);
+            if ticket.is_own {
+                self.access.expire(token);
+                expired.push(Event::Cancelled(token));
+                continue;
+            }
+            ticket.write_expired(&mut line);
             self.record_ended(&ticket, Verdict::Timeout, line.len(), now);
             match ticket.batch {
                 Some(_) => self.batches.answer(&ticket, &line, engine.limits().batch_bytes, &mut out),
@@ -419,7 +450,8 @@ impl Connection {
         }
         let unanswered =
             self.asks.expire(now.tick).into_iter().map(|ask| Event::Replied { ask, answer: None });
-        let events: Vec<_> = expired.into_iter().chain(unanswered).collect();
+        let questions = if self.has_questions() { self.take_questions(now) } else { Events::new() };
+        let events: Vec<_> = expired.into_iter().chain(unanswered).chain(questions).collect();
         RequestOutcome { misuse: late.message(), ..RequestOutcome::new(OutcomeStatus::Accepted).with(events) }
     }
 
@@ -528,9 +560,20 @@ impl Connection {
         outcome.verdict = verdict;
         match next {
             Some(NextRead { reply, question, caller }) if self.inflight.wanted(token).is_some() => {
-                self.inflight.put_back(token, reply);
                 outcome.status = OutcomeStatus::Pending;
-                outcome.events.push(question.event(token, ListCaller::Kept(caller)));
+                match question {
+                    NextQuestion::Settled(settled) => {
+                        self.inflight.settle(token);
+                        self.settle_notices(token, settled);
+                    }
+                    question => {
+                        // A request that is served again makes its own reply.
+                        if !matches!(question, NextQuestion::Again(_)) {
+                            self.inflight.put_back(token, reply);
+                        }
+                        outcome.events.extend(question.event(token, caller));
+                    }
+                }
             }
             _ => {
                 self.record_token(token, verdict, bytes, now);

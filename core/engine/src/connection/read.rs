@@ -1,22 +1,23 @@
 //! `resources/read`.
 
+use super::access::NextQuestion;
 use super::answer::{Answer, Contents, ReadResult};
 use super::cached::Sharing;
 use super::call;
 use super::contents;
-use super::event::{Event, ReadRequest};
+use super::event::{Event, OwnedCaller, ReadRequest};
 use super::gather::ContentsGatherer;
 use super::inputs::{InputClient, Retry};
 use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
 use super::{Connection, ConnectionKind, OutcomeStatus, RequestOutcome};
 use crate::catalog::{CatalogRoute, HandlerId, ItemSource, ResourceEntry, TemplateEntry};
-use crate::engine::ReadLeader;
+use crate::engine::{AccessAnswers, AccessRound, AccessView, ReadLeader};
 use crate::error::ReadError;
 use crate::guard::RateClass;
 use crate::now::Now;
 use crate::resource::{CacheHint, CacheScope};
-use crate::version::{INVALID_PARAMS, READ};
+use crate::version::{INVALID_PARAMS, ProtocolMethod, READ};
 use mcp_resources_template::MatchedParams;
 use mcp_resources_template::uri::{self, InvalidUri};
 use std::borrow::Cow;
@@ -58,6 +59,15 @@ pub(super) struct ReadTask {
     pub(super) max: usize,
     /// The leadership of a shared read, if other requests may wait for it.
     pub(super) leader: Option<ReadLeader>,
+    /// Contents with URIs that handlers decide about.
+    pub(super) withheld: Option<Box<WithheldContents>>,
+}
+
+/// Contents that wait until handlers have decided who may see them.
+#[derive(Debug)]
+pub(super) struct WithheldContents {
+    result: ReadResult<'static>,
+    round: AccessRound,
 }
 
 /// The registration that serves a read.
@@ -90,6 +100,14 @@ impl Connection {
         let (found, lacking) = self.find(request, &normal);
         if let Err(refused) = self.admit(request, &normal, lacking) {
             return self.turn_away(request, refused, &uri, out);
+        }
+        let deciding = found.deciding();
+        if deciding.is_some() {
+            match self.decided(request, deciding, &normal, || found.params()) {
+                Ok(true) => {}
+                Ok(false) => return self.turn_away(request, self.hidden(), &uri, out),
+                Err(questions) => return self.hold(request, ProtocolMethod::Read, questions, out),
+            }
         }
         match found {
             ReadTarget::Constant(entry) => self.constant(request, &uri, &entry, retry.retried, out),
@@ -131,7 +149,8 @@ impl Connection {
             Sharing::Waits(flight) => (None, Some(flight)),
         };
         let flight = leader.as_ref().map(|leader| leader.flight().clone());
-        let task = ReadTask { served, asker: request.asker(), retried: retry.retried, max, leader };
+        let task =
+            ReadTask { served, asker: request.asker(), retried: retry.retried, max, leader, withheld: None };
         let timeout = self.engine.limits().read_timeout;
         let sent = Some(uri.clone().into_owned());
         let pending = PendingRequest { task: ReplyTask::Read(task), timeout, uri: sent, flight };
@@ -246,6 +265,22 @@ impl<'u> ReadTarget<'u> {
         }
     }
 
+    /// The handler that decides who may read it.
+    fn deciding(&self) -> Option<HandlerId> {
+        match self {
+            Self::Handler(found) => Some(found.handler).filter(|_| found.served.has_access()),
+            Self::Constant(_) | Self::Failed(_) | Self::Exhausted => None,
+        }
+    }
+
+    /// A copy of the values of its template.
+    fn params(&self) -> Option<MatchedParams<'static>> {
+        match self {
+            Self::Handler(found) => found.params.clone().map(MatchedParams::into_owned),
+            Self::Constant(_) | Self::Failed(_) | Self::Exhausted => None,
+        }
+    }
+
     fn into_owned<'o>(self) -> ReadTarget<'o> {
         match self {
             Self::Constant(entry) => ReadTarget::Constant(entry),
@@ -263,6 +298,79 @@ impl<'u> ReadTarget<'u> {
 impl ReadTask {
     /// Writes the answer, also for the requests that wait for the same read.
     pub(super) fn write(
+        &mut self,
+        context: &ReplyContext,
+        answer: Answer<'_>,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> (WrittenReply, Option<NextQuestion>) {
+        let (answer, misuse, question) = self.decided(context, answer, now);
+        if question.is_some() {
+            return (WrittenReply { misuse, ..WrittenReply::default() }, question);
+        }
+        let written = self.write_decided(context, answer, now, out);
+        (WrittenReply { misuse: misuse.or(written.misuse), ..written }, None)
+    }
+
+    /// The sender of its questions.
+    pub(super) fn caller(&self, context: &ReplyContext) -> Arc<OwnedCaller> {
+        Arc::new(OwnedCaller {
+            principal: self.asker.principal.clone(),
+            headers: None,
+            revision: context.ticket.revision,
+            client_info: None,
+            meta: None,
+        })
+    }
+
+    /// Asks the handlers that decide about URIs in the contents.
+    fn decided<'a>(
+        &mut self,
+        context: &ReplyContext,
+        answer: Answer<'a>,
+        now: Now,
+    ) -> (Answer<'a>, Option<String>, Option<NextQuestion>) {
+        let engine = &context.engine;
+        if !engine.has_access() {
+            return (answer, None, None);
+        }
+        let principal = &self.asker.principal;
+        let requested = context.normal_uri();
+        let shows = |view: &mut AccessView<'_>, entry: &Contents<'_>| {
+            let Some(uri) = &entry.uri else { return true };
+            uri::normalize(uri, engine.limits().uri)
+                .is_ok_and(|normal| normal == requested || view.sees(&normal))
+        };
+        let (mut withheld, misuse) = match (self.withheld.take(), answer) {
+            (None, Answer::Contents(mut result)) => {
+                let mut view = engine.access_view(principal, None, now);
+                let mut shown =
+                    result.contents.iter().map(|entry| shows(&mut view, entry)).collect::<Vec<_>>();
+                if view.unknown() == 0 {
+                    shown.reverse();
+                    result.contents.retain(|_| shown.pop().unwrap_or_default());
+                    return (Answer::Contents(result), None, None);
+                }
+                let round = AccessRound::new(engine, AccessAnswers::default(), view.into_questions());
+                (Box::new(WithheldContents { result: result.into_owned(), round }), None)
+            }
+            (None, answer) => return (answer, None, None),
+            (Some(mut withheld), answer) => {
+                let misuse = withheld.round.take(engine, principal, &answer, now);
+                (withheld, misuse)
+            }
+        };
+        if let Some(batch) = withheld.round.next() {
+            self.withheld = Some(withheld);
+            return (Answer::Access(Vec::new()), misuse, Some(NextQuestion::Access(batch)));
+        }
+        let mut result = std::mem::take(&mut withheld.result);
+        let mut view = engine.access_view(principal, Some(withheld.round.answers()), now);
+        result.contents.retain(|entry| shows(&mut view, entry));
+        (Answer::Contents(result), misuse, None)
+    }
+
+    fn write_decided(
         &mut self,
         context: &ReplyContext,
         answer: Answer<'_>,
@@ -304,6 +412,7 @@ impl ReadTask {
             }
             Answer::Completion(_)
             | Answer::Listed(_)
+            | Answer::Access(_)
             | Answer::Tool(_)
             | Answer::Prompt(_)
             | Answer::Raw(_) => context.wrong_sort(out),
@@ -379,6 +488,15 @@ impl ReadTask {
 }
 
 impl ServedBy {
+    /// Whether its handler decides who may use it.
+    fn has_access(&self) -> bool {
+        match self {
+            Self::Resource(entry) => entry.resource.details.access,
+            Self::Template(entry) => entry.template.details.access,
+            Self::Fallback => false,
+        }
+    }
+
     /// The registered size.
     pub(super) fn size(&self) -> Option<u64> {
         match self {

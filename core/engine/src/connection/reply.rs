@@ -1,6 +1,7 @@
 //! Everything needed to write one answer away from the connection. Each [`ReplyTask`] writes its own, in the file of its
 //! method.
 
+use super::access::{HeldTask, NextQuestion, NoticeTask};
 use super::answer::Answer;
 use super::call::CallTask;
 use super::complete::CompletionTask;
@@ -8,7 +9,7 @@ use super::event::{LogLevel, OwnedCaller, RequestToken};
 use super::gather::ContentsGatherer;
 use super::inflight::Ticket;
 use super::inputs::{self, InputAsks, InputRequests};
-use super::list::{ListQuestion, ListTask};
+use super::list::ListTask;
 use super::logs;
 use super::named::NamedTask;
 use super::read::ReadTask;
@@ -59,11 +60,13 @@ pub(super) struct ReplyContext {
 #[derive(Debug)]
 pub(super) enum ReplyTask {
     Read(ReadTask),
-    Complete(CompletionTask),
+    Complete(Box<CompletionTask>),
     List(Box<ListTask>),
     Call(Box<CallTask>),
     Named(Box<NamedTask>),
     ResourceTool(Box<ResourceToolTask>),
+    Held(Box<HeldTask>),
+    Notice(Box<NoticeTask>),
 }
 
 /// The notifications that a handler may send before its answer.
@@ -104,11 +107,11 @@ pub(super) struct WrittenReply {
     pub(super) verdict: Verdict,
 }
 
-/// Nothing is written yet: the list needs the result of another callback.
+/// Nothing is written yet: the answer needs the result of another callback.
 #[derive(Debug)]
 pub(super) struct NextRead {
     pub(super) reply: Reply,
-    pub(super) question: ListQuestion,
+    pub(super) question: NextQuestion,
     pub(super) caller: Arc<OwnedCaller>,
 }
 
@@ -206,9 +209,29 @@ impl Reply {
         now: Now,
         out: &mut Vec<u8>,
     ) -> (WrittenReply, Option<NextRead>) {
+        let token = self.token;
         let written = match &mut self.task {
-            ReplyTask::Read(task) => task.write(&self.context, answer, now, out),
-            ReplyTask::Complete(task) => task.write(&self.context, answer, out),
+            ReplyTask::Read(task) => {
+                let (written, question) = task.write(&self.context, answer, now, out);
+                let Some(question) = question else { return (written, None) };
+                let caller = task.caller(&self.context);
+                return (written, Some(NextRead { reply: self, question, caller }));
+            }
+            ReplyTask::Complete(task) => {
+                let (written, question) = task.write(&self.context, answer, now, out);
+                let Some((question, caller)) = question else { return (written, None) };
+                return (written, Some(NextRead { reply: self, question, caller }));
+            }
+            ReplyTask::Held(task) => {
+                let (written, question) = task.write(&self.context, token, &answer, now);
+                let caller = task.caller();
+                return (written, Some(NextRead { reply: self, question, caller }));
+            }
+            ReplyTask::Notice(task) => {
+                let (written, question) = task.write(&self.context, &answer, now);
+                let caller = task.caller();
+                return (written, Some(NextRead { reply: self, question, caller }));
+            }
             ReplyTask::Call(task) => task.write(&self.context, answer, now, out),
             ReplyTask::Named(task) => task.write(&self.context, answer, now, out),
             ReplyTask::ResourceTool(task) => {
@@ -303,6 +326,7 @@ impl ReplyTask {
             Self::Named(task) if task.is_tool() => ErrorPurpose::Tool,
             Self::Named(_) => ErrorPurpose::Prompt,
             Self::ResourceTool(_) => ErrorPurpose::Tool,
+            Self::Held(_) | Self::Notice(_) => ErrorPurpose::Read,
         }
     }
 }

@@ -147,6 +147,9 @@ impl Connection {
         uri: Option<&str>,
         out: &mut Vec<u8>,
     ) -> Result<Room, Box<RequestOutcome<'m>>> {
+        if self.access.resumed.is_some() {
+            return Ok(Room(None));
+        }
         if self.inflight.len() >= self.engine.limits().in_flight {
             let refused = self.refuse(request, INTERNAL_ERROR, "Too many requests in flight", out);
             return Err(Box::new(refused));
@@ -166,7 +169,10 @@ impl Connection {
     ) -> RequestToken {
         let PendingRequest { task, timeout, uri, flight } = pending;
         let terms = &request.terms;
-        let opening = self.opening.take();
+        let opening = match &self.access.resumed {
+            Some(resumed) => resumed.ticket.opening.clone(),
+            None => self.opening.take().map(Arc::new),
+        };
         let ticket = Arc::new(Ticket { uri, flight, opening, ..self.ticket(request, timeout) });
         let reports = ReplyReports {
             token: terms.progress_token.map(|token| token.raw().to_owned()),
@@ -174,6 +180,12 @@ impl Connection {
             ..ReplyReports::default()
         };
         let context = ReplyContext { ticket, engine: self.engine.clone(), purpose: task.purpose() };
+        if let Some(resumed) = &mut self.access.resumed {
+            let token = resumed.token;
+            resumed.is_waiting = true;
+            self.inflight.reuse(token, Reply { token, context, task, reports });
+            return token;
+        }
         self.inflight.insert(room.0, |token| Reply { token, context, task, reports })
     }
 
@@ -190,6 +202,7 @@ impl Connection {
             flight: None,
             opening: None,
             is_dropped: AtomicBool::new(false),
+            is_own: false,
         }
     }
 
@@ -202,6 +215,9 @@ impl Connection {
         uri: Option<&str>,
         out: &mut Vec<u8>,
     ) -> Option<RequestOutcome<'m>> {
+        if self.access.is_repeated() {
+            return None;
+        }
         let taken = self.engine.amounts().limiter().take(class, request.principal, request.now);
         taken.err().map(|error| self.fail(request, &error, uri, out))
     }
@@ -218,7 +234,7 @@ impl Connection {
         lacking: Vec<String>,
     ) -> Result<(), RefusedRequest> {
         let guard = self.engine.guard();
-        if guard.is_open() && lacking.is_empty() {
+        if guard.is_open_to(request.principal) && lacking.is_empty() {
             return Ok(());
         }
         let mut missing = lacking;
@@ -237,6 +253,11 @@ impl Connection {
         } else {
             RefusedRequest::No(refused_with(&guard.refusal()))
         })
+    }
+
+    /// The refusal of a URI that the principal may not see.
+    pub(super) fn hidden(&self) -> RefusedRequest {
+        RefusedRequest::No(refused_with(&self.engine.guard().refusal()))
     }
 
     /// Answers a request that is refused.

@@ -3,6 +3,7 @@
 //! Law: a tool asks for resources as its own client would, with the client's principal and revision. So everything that
 //! holds for `resources/list` and `resources/read` holds here: the guard, rates, sizes, redaction and the cache.
 
+use super::access::NextQuestion;
 use super::answer::Answer;
 use super::blocks::ToolResult;
 use super::event::{Event, ListCaller, OwnedCaller, ReadRequest};
@@ -14,7 +15,7 @@ use super::response;
 use super::tool_text::{self, LIST, LinePage, READ, TextRange, ToolRefusal, UNKNOWN_CURSOR};
 use super::{Arrival, Connection, ConnectionKind, OutcomeStatus, RequestOutcome};
 use crate::catalog::{HandlerId, ToolEntry, ToolSource, expanded};
-use crate::engine::Engine;
+use crate::engine::{AccessAnswers, AccessQuestion, Engine};
 use crate::error::ErrorPurpose;
 use crate::guard::Verdict;
 use crate::jsonrpc::{Json, object};
@@ -96,6 +97,8 @@ struct InnerClient<'e> {
     engine: &'e Arc<Engine>,
     principal: &'e Arc<Principal>,
     revision: Revision,
+    /// The answers about access that the call has got.
+    answers: Option<Arc<AccessAnswers>>,
     now: Now,
 }
 
@@ -105,6 +108,8 @@ enum InnerStep {
     Done(Vec<u8>, Verdict),
     Read(Box<Reply>, InnerRead),
     List(Box<Reply>, ListQuestion),
+    /// Handlers must decide first who may see what it reads or lists.
+    Held(Vec<AccessQuestion>),
 }
 
 /// The event of a read inside a call.
@@ -143,6 +148,7 @@ impl Connection {
             engine: &engine,
             principal: request.principal,
             revision: request.terms.revision,
+            answers: self.access.answers.clone(),
             now: request.now,
         };
         let (call, step) = call.advance(&client, cursor.as_deref());
@@ -153,6 +159,9 @@ impl Connection {
             }
             InnerStep::Read(inner, read) => (inner, Err(read)),
             InnerStep::List(inner, question) => (inner, Ok(question)),
+            InnerStep::Held(questions) => {
+                return self.hold(request, ProtocolMethod::CallTool, questions, out);
+            }
         };
         let uri = match &call {
             ResourceCall::Read { uri, .. } => Some(uri.clone()),
@@ -221,7 +230,7 @@ impl ResourceToolTask {
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
-    ) -> (WrittenReply, Option<(ListQuestion, Arc<OwnedCaller>)>) {
+    ) -> (WrittenReply, Option<(NextQuestion, Arc<OwnedCaller>)>) {
         let Some(inner) = self.inner.take() else { return (context.wrong_sort(out), None) };
         let EncodedReply { misuse, bytes, next, verdict, .. } = inner.encode(answer, now);
         let written = WrittenReply { misuse, verdict, ..WrittenReply::default() };
@@ -233,6 +242,7 @@ impl ResourceToolTask {
             engine: &context.engine,
             principal: &self.caller.principal,
             revision: context.ticket.revision,
+            answers: None,
             now,
         };
         let (call, step) = self.call.clone().continued(&client, bytes, verdict);
@@ -241,9 +251,9 @@ impl ResourceToolTask {
             InnerStep::Done(response, verdict) => (response, verdict),
             InnerStep::List(inner, question) => {
                 self.inner = Some(inner);
-                return (written, Some((question, self.caller.clone())));
+                return (written, Some((NextQuestion::List(question), self.caller.clone())));
             }
-            InnerStep::Read(..) => return (context.wrong_sort(out), None),
+            InnerStep::Read(..) | InnerStep::Held(_) => return (context.wrong_sort(out), None),
         };
         let (result, verdict) = self.call.result(&client, &response, verdict);
         let last = named::write_tool(context, &self.entry, result, out);
@@ -337,6 +347,8 @@ impl ResourceCall {
                     response = next;
                     verdict = ended;
                 }
+                // The page so far has the cursor of the next one, which another call asks for.
+                InnerStep::Held(_) => break,
                 step => return (self, step),
             }
         }
@@ -400,6 +412,7 @@ impl InnerClient<'_> {
     fn ask(&self, method: ProtocolMethod, member: Option<(&'static str, &str)>) -> InnerStep {
         let mut connection = self.engine.connect(ConnectionKind::Stateless);
         connection.is_inner = true;
+        connection.access.answers.clone_from(&self.answers);
         if !self.revision.is_modern() {
             connection.assume(self.revision);
         }
@@ -423,6 +436,10 @@ impl InnerClient<'_> {
         let arrival = Arrival { message: &message, principal: self.principal, header_check: None };
         let mut out = Vec::new();
         let RequestOutcome { events, verdict, .. } = connection.message(arrival, self.now, &mut out);
+        let held = std::mem::take(&mut connection.access.inner);
+        if !held.is_empty() {
+            return InnerStep::Held(held);
+        }
         let event = events.into_iter().next();
         let inner = event.as_ref().and_then(Event::asks).and_then(|token| connection.detach(token));
         match (event, inner.map(Box::new)) {

@@ -5,13 +5,14 @@ use super::request::Request;
 use super::response;
 use super::{Connection, ConnectionKind, OutcomeStatus, RequestOutcome};
 use crate::catalog::CatalogRoute;
+use crate::engine::AccessView;
 use crate::error::ReadError;
 use crate::guard::{RateClass, Verdict};
 use crate::hub::{Filter, ListKinds, ListenError};
 use crate::jsonrpc::{Json, OwnedId};
 use crate::principal::Principal;
-use crate::version::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST};
-use mcp_resources_template::uri;
+use crate::version::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ProtocolMethod};
+use mcp_resources_template::{MatchedParams, uri};
 use std::borrow::Cow;
 
 /// The members of the filter that ask for changes of a list.
@@ -36,12 +37,13 @@ impl Connection {
         if let Some(refused) = self.refuse_rate(request, RateClass::Subscribe, Some(&uri), out) {
             return refused;
         }
-        let (served, lacking) = {
+        let (served, lacking, deciding) = {
             let catalog = self.engine.catalog();
             let route = catalog.route(&normal);
             let lacking = self.engine.guard().missing(request.principal, route.scopes());
             let lacking: Vec<String> = lacking.into_iter().map(str::to_owned).collect();
-            (Served::by(&route), lacking)
+            let deciding = route.access().map(|handler| (handler, params_of(&route)));
+            (Served::by(&route), lacking, deciding)
         };
         if let Err(refused) = self.admit(request, &normal, lacking) {
             return self.turn_away(request, refused, &uri, out);
@@ -50,6 +52,13 @@ impl Connection {
             Served::Yes => {}
             Served::Exhausted => return self.exhausted(request, &uri, out),
             Served::Failed(error) => return self.fail(request, &error, Some(&uri), out),
+        }
+        if let Some((handler, params)) = deciding {
+            match self.decided(request, Some(handler), &normal, || params) {
+                Ok(true) => {}
+                Ok(false) => return self.turn_away(request, self.hidden(), &uri, out),
+                Err(questions) => return self.hold(request, ProtocolMethod::Subscribe, questions, out),
+            }
         }
         match self.engine.hub().subscribe(self.id, &self.engine.key_of(&normal), &uri) {
             Ok(first) => {
@@ -99,7 +108,13 @@ impl Connection {
         if requested.uris.len() > self.engine.limits().filter_uris {
             return self.refuse(request, INTERNAL_ERROR, "Subscription limit reached", out);
         }
-        let honoured = self.honour(requested, request.principal);
+        let (honoured, questions) = {
+            let mut view = self.access_view(request);
+            (self.honour(requested, request.principal, &mut view), view.into_questions())
+        };
+        if !questions.is_empty() {
+            return self.hold(request, ProtocolMethod::Listen, questions, out);
+        }
         // Record it if a URI was left out because the search for its template used up its budget.
         let verdict = if honoured.exhausted { Verdict::Exhausted } else { Verdict::Ok };
         if honoured.is_empty() {
@@ -133,7 +148,12 @@ impl Connection {
     }
 
     /// The part of the filter that is granted.
-    fn honour<'m>(&self, requested: ListenParams<'m>, principal: &Principal) -> Honoured<'m> {
+    fn honour<'m>(
+        &self,
+        requested: ListenParams<'m>,
+        principal: &Principal,
+        view: &mut AccessView<'_>,
+    ) -> Honoured<'m> {
         // Inside another server, that server's tools and prompts change too.
         let announced = match self.kind {
             ConnectionKind::Embedded => ListKinds::ALL,
@@ -151,7 +171,7 @@ impl Connection {
             let Ok(normal) = uri::normalize(&uri, limit).map(Cow::into_owned) else { continue };
             let route = catalog.route(&normal);
             honoured.exhausted |= matches!(route, CatalogRoute::None { exhausted: true });
-            let exists = matches!(Served::by(&route), Served::Yes) && self.engine.sees(principal, &normal);
+            let exists = matches!(Served::by(&route), Served::Yes) && view.sees_routed(&route, &normal);
             let key = self.engine.key_of(&normal).into_owned();
             // Of two spellings of one URI the first is used.
             if exists && seen.insert(key.clone()) {
@@ -185,6 +205,14 @@ impl Connection {
         let meta = format!("\"{}\":{}", response::SUBSCRIPTION_ID, request.id.raw());
         self.response_writer(request).result(out, "complete", &meta, |_| ());
         RequestOutcome::answered()
+    }
+}
+
+/// A copy of the values of the template.
+fn params_of(route: &CatalogRoute<'_, '_>) -> Option<MatchedParams<'static>> {
+    match route {
+        CatalogRoute::Template(_, params) => Some(params.clone().into_owned()),
+        _ => None,
     }
 }
 

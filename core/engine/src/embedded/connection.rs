@@ -4,7 +4,7 @@ use super::adopted::{self, AdoptedQuestion};
 use super::merge;
 use super::{EmbeddedServer, Params};
 use crate::connection::{
-    Answer, Arrival, Cancelled, Connection, ConnectionKind, EncodedReply, Event, Events, Reply,
+    Answer, Arrival, Cancelled, Connection, ConnectionKind, EncodedReply, Event, Events, HeldRequest, Reply,
     RequestOutcome, RequestToken,
 };
 use crate::hub::{ConnectionId, ListKinds};
@@ -455,6 +455,15 @@ impl EmbeddedConnection {
         let mut out = Vec::new();
         let mut outcome = self.connection.respond(token, answer, now, &mut out);
         self.take_answer(token, &out);
+        self.adopt(&mut outcome.events);
+        outcome
+    }
+
+    /// Serves a held request from its start, for [`Event::Again`].
+    pub fn again<'h>(&mut self, held: &'h HeldRequest, now: Now) -> RequestOutcome<'h> {
+        let mut out = Vec::new();
+        let mut outcome = self.connection.again(held, now, &mut out);
+        self.take_answer(held.token(), &out);
         self.adopt(&mut outcome.events);
         outcome
     }

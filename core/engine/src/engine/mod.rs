@@ -1,5 +1,6 @@
 //! One engine for one server: the catalogue, the hub, the seal and the limits, shared by all connections and threads.
 
+mod access;
 mod audit_queue;
 mod cache;
 mod check;
@@ -17,6 +18,8 @@ mod time;
 mod visibility;
 
 pub use crate::catalog::Extension;
+pub(crate) use access::{AccessAnswers, AccessRound, AccessView};
+pub use access::{AccessBatch, AccessQuestion};
 pub use cache::CacheCounts;
 pub use interest::{Interest, Observer, ResourceInterest};
 pub use links::LinkError;
@@ -44,6 +47,7 @@ use crate::principal::Principal;
 use crate::resource::RegistrationError;
 use crate::seal::Seal;
 use crate::version::{COMPLETE, ProtocolMethod, Revision};
+use access::AccessTable;
 use arc_swap::ArcSwap;
 use audit_queue::AuditQueue;
 use cache::ReadCache;
@@ -86,6 +90,7 @@ pub struct Engine {
     metrics: OnceLock<EngineMetrics>,
     principal_caches: PrincipalCaches,
     interests: Interests,
+    access: AccessTable,
     /// Whether another server sends the results, under its own name.
     is_embedded: AtomicBool,
 }
@@ -124,6 +129,7 @@ impl Engine {
             metrics: if options.metrics { EngineMetrics::default().into() } else { OnceLock::new() },
             principal_caches: PrincipalCaches::default(),
             interests: Interests::default(),
+            access: AccessTable::new(limits),
             is_embedded: AtomicBool::new(false),
             first_name: description.name().into(),
             description: ArcSwap::from_pointee(description),
@@ -211,6 +217,7 @@ impl Engine {
         let applied = {
             let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
             let (catalog, applied) = self.catalog.load().apply(edits)?;
+            self.note_access(&catalog);
             self.catalog.store(Arc::new(catalog));
             applied
         };
@@ -229,6 +236,7 @@ impl Engine {
         let (applied, reports) = {
             let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
             let (catalog, applied, reports) = self.catalog.load().apply_each(edits);
+            self.note_access(&catalog);
             self.catalog.store(Arc::new(catalog));
             (applied, reports)
         };
@@ -286,6 +294,7 @@ impl Engine {
     /// it. Sessions and their subscriptions stay, for a client that returns with another token of this principal, until
     /// they are idle for too long. Does nothing for the empty identity of the local process.
     pub fn revoke(&self, principal: &str) {
+        self.access.regrant(principal);
         self.principal_caches.forget(principal);
         if self.mark_interest(self.hub.revoke(principal)).is_some() {
             self.settle_interest();
@@ -324,6 +333,9 @@ impl Engine {
         }
         if applied.templates_changed {
             self.reached.clear();
+        }
+        if rerouted || !applied.removed.is_empty() {
+            self.access.clear();
         }
         if let Some(cache) = &self.cache {
             // Another template or resource may serve URIs that a template served before.
@@ -390,6 +402,9 @@ impl Engine {
 
     fn mark(&self, normal: &str, principal: Option<&str>, now: Now) {
         let catalog = self.catalog.load();
+        if self.has_access() {
+            self.note_time(now);
+        }
         let parents: Vec<&str> = catalog.parents_of(normal).collect();
         let key = self.key_of(normal);
         if let Some(cache) = &self.cache {

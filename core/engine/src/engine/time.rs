@@ -21,6 +21,9 @@ impl Engine {
 
     /// Sends delayed updates that are due.
     pub fn tick(&self, now: Now) {
+        if self.has_access() {
+            self.note_time(now);
+        }
         self.hub.tick(now.tick);
     }
 

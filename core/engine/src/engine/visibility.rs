@@ -3,7 +3,7 @@
 //!
 //! Law: lists, capabilities and notifications use these functions, so that all of them agree with the result of a read.
 
-use super::Engine;
+use super::{AccessView, Engine};
 use crate::catalog::{
     Catalog, CatalogRoute, ForeignTemplate, ListedTemplate, Lister, MountId, PromptEntry, TemplateEntry,
     ToolEntry, ToolSource, ToolTemplate, ToolView, VisibleValues,
@@ -48,15 +48,18 @@ impl Reached {
 impl Engine {
     /// Whether some principal may not see everything.
     pub(crate) fn restricts(&self) -> bool {
-        !self.guard().is_open() || self.catalog().has_scopes()
+        !self.guard().is_open() || self.has_access() || self.has_grants() || self.catalog().has_scopes()
     }
 
-    /// Whether `principal` may read `uri`, given in any spelling.
+    /// Whether `principal` may read `uri`, given in any spelling. Where a handler decides, this needs a known answer.
     pub fn permits(&self, principal: &Principal, uri: &str) -> bool {
-        uri::normalize(uri, self.limits().uri).is_ok_and(|normal| self.sees(principal, &normal))
+        uri::normalize(uri, self.limits().uri).is_ok_and(|normal| match self.has_access() {
+            true => self.knows_access(principal, &normal),
+            false => self.sees(principal, &normal),
+        })
     }
 
-    /// Whether `principal` may use the URI `normal`, which is in normal form.
+    /// Whether the guard lets `principal` use the URI `normal`, which is in normal form. A handler may still refuse it.
     pub(crate) fn sees(&self, principal: &Principal, normal: &str) -> bool {
         let guard = self.guard();
         if self.decide(&guard, principal, normal) != Decision::Allow {
@@ -70,7 +73,8 @@ impl Engine {
     /// query, it must also permit the query in the order of the template, without names that the template ignores.
     pub(crate) fn decide<'g>(&self, guard: &'g Guard, principal: &Principal, normal: &str) -> Decision<'g> {
         let decision = guard.decide(principal, normal);
-        if decision != Decision::Allow || !guard.reads_queries() || !normal.contains('?') {
+        let reads_queries = guard.reads_queries() || principal.uris().is_some();
+        if decision != Decision::Allow || !reads_queries || !normal.contains('?') {
             return decision;
         }
         match self.catalog().route(normal) {
@@ -87,7 +91,8 @@ impl Engine {
         let scopes = &entry.template.details.scopes;
         let guard = self.guard();
         (scopes.is_empty() || guard.missing(principal, scopes).is_empty())
-            && (guard.is_open() || self.reached.ask(&guard, &guard.view(principal), &entry.parsed))
+            && (guard.is_open_to(principal)
+                || self.reached.ask(&guard, &guard.view(principal), &entry.parsed))
     }
 
     /// Whether a list may show a template to `principal`.
@@ -105,14 +110,14 @@ impl Engine {
     pub(crate) fn sees_foreign(&self, principal: &Principal, parsed: Option<&UriTemplate>) -> bool {
         let guard = self.guard();
         let reaches = |parsed| self.reached.ask(&guard, &guard.view(principal), parsed);
-        guard.is_open() || parsed.is_some_and(reaches)
+        guard.is_open_to(principal) || parsed.is_some_and(reaches)
     }
 
     /// Like [`Engine::sees_foreign`], for a template that is not kept: the answer is not remembered.
     pub(crate) fn sees_passing(&self, principal: &Principal, text: &str) -> bool {
         let guard = self.guard();
         let reaches = |parsed: UriTemplate| guard.reaches(&guard.view(principal), &parsed.outline(&|_| None));
-        guard.is_open() || UriTemplate::parse(text).is_ok_and(reaches)
+        guard.is_open_to(principal) || UriTemplate::parse(text).is_ok_and(reaches)
     }
 
     /// Whether `principal` may know about a tool.
@@ -143,7 +148,7 @@ impl Engine {
     pub(crate) fn visible_values(&self, principal: &Principal, entry: &ToolEntry) -> Option<VisibleValues> {
         let template = entry.template.as_ref()?;
         let guard = self.guard();
-        if guard.is_open() {
+        if guard.is_open_to(principal) {
             return Some(template.all());
         }
         let view = guard.view(principal);
@@ -248,7 +253,10 @@ impl Engine {
 
     /// Whether the configuration permits lists to be shared between principals.
     pub(super) fn may_share_lists(&self) -> bool {
-        self.options.list_cache.scope == CacheScope::Public && !self.guard().differs()
+        self.options.list_cache.scope == CacheScope::Public
+            && !self.guard().differs()
+            && !self.has_access()
+            && !self.has_grants()
     }
 
     /// Whether the pages of a walk that starts now may be shared between principals.
@@ -258,7 +266,8 @@ impl Engine {
 
     /// The caching hint, made private if principals may see different things.
     pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
-        let differs = self.guard().differs() || self.catalog().has_scopes();
+        let differs =
+            self.guard().differs() || self.has_access() || self.has_grants() || self.catalog().has_scopes();
         if differs { CacheHint { scope: CacheScope::Private, ..hint } } else { hint }
     }
 
@@ -296,6 +305,7 @@ impl Suggested {
         guard: &Guard,
         view: &PolicyView,
         effort: &mut Effort,
+        access: &mut AccessView<'_>,
         value: &str,
     ) -> bool {
         let outline = self.template.outline(&|name| {
@@ -309,7 +319,7 @@ impl Suggested {
             return false;
         }
         match outline.only() {
-            Some(uri) => guard.permits(&self.principal, &uri),
+            Some(uri) => guard.permits(&self.principal, &uri) && access.knows(&uri),
             None => guard.reaches_within(view, &outline, effort),
         }
     }

@@ -10,14 +10,14 @@ use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy, ScopeList};
 use super::reach::{Effort, ReachQuestion};
 use super::set::GlobSet;
 use super::subject::{Subjects, subjects};
-use crate::principal::Principal;
+use crate::principal::{GrantedUris, Principal};
 use mcp_resources_template::uri::{InvalidUri, MAX_URI, normalize};
 use mcp_resources_template::{Outline, UriTemplate};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// The serial number of the next guard.
 static SERIAL: AtomicU64 = AtomicU64::new(1);
@@ -92,6 +92,8 @@ pub struct PolicyView {
     outside: Box<[usize]>,
     /// The globs with placeholders, if there are any.
     personal: Option<PersonalKey>,
+    /// The URIs that the verifier grants.
+    granted: Option<Arc<GrantedUris>>,
 }
 
 /// The allowed URIs, except those that are denied.
@@ -179,6 +181,11 @@ impl Guard {
         self.is_open
     }
 
+    /// Whether it has no rules about URIs for `principal`.
+    pub(crate) fn is_open_to(&self, principal: &Principal) -> bool {
+        self.is_open && principal.uris().is_none()
+    }
+
     /// Whether two principals may see different things, so that results must not be shared between them.
     pub fn differs(&self) -> bool {
         !self.principals.is_empty()
@@ -190,7 +197,7 @@ impl Guard {
     /// Decides whether `principal` may read, subscribe to and list the URI `normal`, which is in normal form
     /// ([`normalize`](mcp_resources_template::uri::normalize)). Takes time linear in the length of the URI.
     pub fn decide(&self, principal: &Principal, normal: &str) -> Decision<'_> {
-        if self.is_open {
+        if self.is_open_to(principal) {
             return Decision::Allow;
         }
         let who = self.viewer(principal);
@@ -198,6 +205,7 @@ impl Guard {
             let own = who.own.map(|own| &own.rules);
             self.rules.admit(who.common(), subjects)
                 && own.is_none_or(|own| own.admit(who.personal.as_deref().map(|rules| &rules.own), subjects))
+                && who.granted.is_none_or(|granted| granted.admit(None, subjects))
         });
         self.judged(&who, subjects)
     }
@@ -206,7 +214,8 @@ impl Guard {
     fn viewer<'p>(&self, principal: &'p Principal) -> Viewer<'_, 'p> {
         let own = self.principals.get(principal.id());
         let rules = |policy: &Arc<PersonalPolicy>| policy.rules(principal, own.map(|own| &own.personal));
-        Viewer { principal, own, personal: self.personal.as_ref().map(rules) }
+        let granted = principal.uris().map(granted_rules);
+        Viewer { principal, own, personal: self.personal.as_ref().map(rules), granted }
     }
 
     /// The decision about a URI that the lists admit; `None` if they do not.
@@ -235,6 +244,7 @@ impl Guard {
             !self.rules.denies(who.common(), subjects)
                 && own
                     .is_none_or(|own| !own.denies(who.personal.as_deref().map(|rules| &rules.own), subjects))
+                && who.granted.is_none_or(|granted| !granted.denies(None, subjects))
         });
         self.judged(&who, subjects)
     }
@@ -249,7 +259,7 @@ impl Guard {
 
     /// Whether `principal` may use the URI `normal` without further scopes.
     pub fn permits(&self, principal: &Principal, normal: &str) -> bool {
-        self.is_open || self.decide(principal, normal) == Decision::Allow
+        self.is_open_to(principal) || self.decide(principal, normal) == Decision::Allow
     }
 
     /// Whether `principal` may know about the tool of this name, apart from the scopes that it requires.
@@ -278,6 +288,7 @@ impl Guard {
             unmet: unmet(&self.scopes, &|needed| who.has_all(needed)),
             outside: unmet(&self.groups, &|groups| who.is_in(groups)),
             personal: who.personal.map(PersonalKey),
+            granted: principal.uris().cloned(),
         }
     }
 
@@ -294,7 +305,8 @@ impl Guard {
 
     /// Like [`Guard::reaches`], with a limit that several questions share.
     pub(crate) fn reaches_within(&self, view: &PolicyView, outline: &Outline, effort: &mut Effort) -> bool {
-        if self.is_open {
+        let granted = view.granted.as_ref().map(granted_rules);
+        if self.is_open && granted.is_none() {
             return true;
         }
         let own = view.own.as_ref().and_then(|id| self.principals.get(id)).map(|own| &own.rules);
@@ -304,7 +316,7 @@ impl Guard {
         }
         let mut question = ReachQuestion::default();
         let common = (Some(&self.rules), personal.map(|rules| &rules.common));
-        for (rules, personal) in [common, (own, personal.map(|rules| &rules.own))] {
+        for (rules, personal) in [common, (own, personal.map(|rules| &rules.own)), (granted, None)] {
             if let Some(allow) = rules.and_then(|rules| rules.allow.as_ref()) {
                 question.allow(
                     allow.globs().iter().chain(personal.into_iter().flat_map(|own| own.allow.globs())),
@@ -334,7 +346,8 @@ impl Guard {
 
     /// The scopes out of `scopes`, which a registration requires, that `principal` does not have.
     pub fn missing<'s>(&self, principal: &Principal, scopes: &'s [String]) -> Vec<&'s str> {
-        let who = Viewer { principal, own: self.principals.get(principal.id()), personal: None };
+        let own = self.principals.get(principal.id());
+        let who = Viewer { principal, own, personal: None, granted: None };
         scopes.iter().filter(|scope| !who.holds(scope)).map(String::as_str).collect()
     }
 
@@ -344,11 +357,35 @@ impl Guard {
     }
 }
 
+/// Compiles the globs that a verifier grants one principal, in addition to the policy: it sees only what both allow and
+/// neither denies. `allow` `None` allows everything.
+///
+/// # Errors
+/// [`PolicyError`] naming the glob that is invalid, or has a placeholder: the verifier knows for whom it is.
+pub fn granted_uris(allow: Option<&[String]>, deny: &[String]) -> Result<Arc<GrantedUris>, PolicyError> {
+    let globs = |texts: &[String]| Globs(texts.to_vec());
+    let (rules, personal) = GuardRules::new("", allow.map(globs).as_ref(), &globs(deny))?;
+    if !personal.is_empty() {
+        let reason = "a placeholder has no meaning here: write the value in its place".to_owned();
+        return Err(PolicyError { field: "allow, deny".to_owned(), reason });
+    }
+    Ok(GrantedUris::new(format!("{allow:?}{deny:?}"), Box::new(rules)))
+}
+
+/// The compiled form. Only [`granted_uris`] makes grants; any other would grant nothing.
+fn granted_rules(uris: &Arc<GrantedUris>) -> &GuardRules {
+    static NOTHING: LazyLock<GuardRules> =
+        LazyLock::new(|| GuardRules { allow: Some(GlobSet::default()), deny: GlobSet::default() });
+    uris.compiled().downcast_ref().unwrap_or(&NOTHING)
+}
+
 /// A principal, as the policy knows it.
 struct Viewer<'g, 'p> {
     principal: &'p Principal,
     own: Option<&'g Narrowed>,
     personal: Option<Arc<PersonalRules>>,
+    /// What its verifier grants.
+    granted: Option<&'p GuardRules>,
 }
 
 impl Viewer<'_, '_> {

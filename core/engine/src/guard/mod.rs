@@ -22,7 +22,7 @@ mod tests;
 pub use amounts::Amounts;
 pub use audit::{AuditRecord, RequestRecord, Verdict};
 pub(crate) use audit::{method as recorded_method, uri as recorded_uri};
-pub use decide::{Decision, Guard, PolicyView};
+pub use decide::{Decision, Guard, PolicyView, granted_uris};
 pub use glob::{Glob, InvalidGlob};
 pub use policy::{Globs, NamePolicy, Policy, PolicyError, PrincipalPolicy, ScopeList};
 pub use rate::{Limiter, Permit, Rate, RateClass, Rates};

@@ -1,6 +1,6 @@
 //! Globs, sets of globs, subjects, and decisions.
 
-use super::{Decision, Effort, Glob, Guard, Policy};
+use super::{Decision, Effort, Glob, Guard, Policy, granted_uris};
 use crate::principal::Principal;
 
 fn guard(policy: &str) -> Guard {
@@ -279,4 +279,38 @@ fn a_completion_has_a_budget() {
     let count = tried(&long);
     assert!(count > 5 && count < 100, "{count}");
     assert_eq!(tried(&long), 0);
+}
+
+/// A verifier narrows what the policy allows; it never widens it.
+#[test]
+fn granted_uris_narrow_the_policy() {
+    let globs = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let grant = |allow: Option<&[&str]>, deny: &[&str]| {
+        let uris = granted_uris(allow.map(globs).as_deref(), &globs(deny)).unwrap();
+        Principal::new("ada").with_uris(Some(uris))
+    };
+    let open = guard("{}");
+    let closed = guard(r#"{"allow": ["a://**"], "principals": {"ada": {"deny": ["a://own"]}}}"#);
+    let own = grant(Some(&["a://b/**", "c://d"]), &["a://b/secret"]);
+    for (uri, in_open, in_closed) in [
+        ("a://b/c", true, true),
+        ("a://b/secret", false, false),
+        ("a://b/%73ecret", false, false),
+        ("c://d", true, false),
+        ("a://own", false, false),
+        ("z://z", false, false),
+    ] {
+        let decided = [&open, &closed].map(|guard| guard.decide_uri(&own, uri).unwrap() == Decision::Allow);
+        assert_eq!(decided, [in_open, in_closed], "{uri}");
+    }
+    let template = |text: &str| mcp_resources_template::UriTemplate::parse(text).unwrap();
+    assert!(
+        open.knows_template(&own, &template("a://b/{x}")) && !open.knows_template(&own, &template("z://{x}"))
+    );
+    assert!(open.knows_template(&Principal::new("ada"), &template("z://{x}")));
+    let nothing = grant(Some(&[]), &[]);
+    assert!(!open.permits(&nothing, "a://b/c") && open.is_open_to(&Principal::new("ada")));
+    assert_ne!(own.authority(), nothing.authority());
+    assert_ne!(own.authority(), Principal::new("ada").authority());
+    assert!(granted_uris(None, &globs(&["a b"])).is_err());
 }

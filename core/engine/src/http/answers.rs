@@ -3,7 +3,9 @@
 use super::state::{ChannelState, ReaderId, each};
 use super::stream::EventStream;
 use super::turn::Turn;
-use crate::connection::{AskError, AskId, EncodedReply, Event, OutcomeStatus, RequestOutcome, RequestToken};
+use crate::connection::{
+    AskError, AskId, EncodedReply, Event, HeldRequest, OutcomeStatus, RequestOutcome, RequestToken,
+};
 use crate::now::{Millis, Now};
 
 impl ChannelState {
@@ -30,6 +32,44 @@ impl ChannelState {
             self.close_request(number, line, status);
         }
         Turn::after(self.connection.id(), outcome)
+    }
+
+    /// Serves a held request from its start. A listen begins with an acknowledgement, and its stream stays open.
+    pub(super) fn again<'h>(&mut self, held: &'h HeldRequest, now: Now) -> Turn<'h> {
+        let token = held.token();
+        let mut lines = Vec::new();
+        let outcome = self.connection.again(held, now, &mut lines);
+        self.has_notices |= outcome.events.iter().any(|event| matches!(event, Event::Shared(_)));
+        let waits = outcome.events.iter().any(|event| event.asks() == Some(token));
+        if !waits && let Some(number) = self.routes.remove(&token) {
+            let status = self.status_of(outcome.status);
+            let begins = outcome.status == OutcomeStatus::Pending;
+            let mut rest = each(&lines).peekable();
+            while let Some(line) = rest.next_if(|_| begins) {
+                self.push(number, line);
+            }
+            let mut last = Vec::new();
+            while let Some(line) = rest.next() {
+                match rest.peek() {
+                    Some(_) => self.push(number, line),
+                    None => last = line.to_vec(),
+                }
+            }
+            match self.streams.get_mut(&number).filter(|_| begins) {
+                Some(stream) => {
+                    stream.waiting = stream.waiting.saturating_sub(1);
+                    self.wakers.extend(stream.waker());
+                }
+                None => self.close_request(number, last, status),
+            }
+        }
+        Turn::after(self.connection.id(), outcome)
+    }
+
+    fn push(&mut self, number: u64, line: &[u8]) {
+        if let Some(stream) = self.streams.get_mut(&number) {
+            stream.push(line.to_vec());
+        }
     }
 
     /// Ends one request of a stream. `line` is the response to all of its requests, if this was the last.

@@ -6,6 +6,7 @@
 use super::head::{RequestHead, Response};
 use super::paths::is_same_path;
 use crate::error::Shown;
+use crate::guard::granted_uris;
 use crate::jsonrpc::object;
 use crate::now::Millis;
 use crate::principal::{ANONYMOUS, Principal};
@@ -48,6 +49,11 @@ pub struct Verified {
     pub expires: Option<Millis>,
     /// Its claims for handlers: a JSON object.
     pub claims: Option<Arc<str>>,
+    /// Globs over canonical URIs: in addition to the policy, the client sees only what matches one of them. Default
+    /// `None`: everything that the policy allows.
+    pub allow: Option<Vec<String>>,
+    /// Globs over canonical URIs that the client does not see, even if they are allowed. Default: none.
+    pub deny: Vec<String>,
 }
 
 /// The reason for refusing a token.
@@ -158,8 +164,22 @@ impl Verified {
         self
     }
 
+    /// Sets [`Verified::allow`].
+    #[must_use]
+    pub fn allow<S: Into<String>>(mut self, globs: impl IntoIterator<Item = S>) -> Self {
+        self.allow = Some(globs.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets [`Verified::deny`].
+    #[must_use]
+    pub fn deny<S: Into<String>>(mut self, globs: impl IntoIterator<Item = S>) -> Self {
+        self.deny = globs.into_iter().map(Into::into).collect();
+        self
+    }
+
     fn from_principal(principal: Arc<Principal>) -> Self {
-        Self { principal, scopes: Vec::new(), expires: None, claims: None }
+        Self { principal, scopes: Vec::new(), expires: None, claims: None, allow: None, deny: Vec::new() }
     }
 }
 
@@ -267,7 +287,7 @@ impl AuthHeaders {
         mount: &str,
         unix: Millis,
     ) -> Result<(Judged, Option<Millis>), Response> {
-        let Verified { principal, mut scopes, expires, claims } = verified;
+        let Verified { principal, mut scopes, expires, claims, allow, deny } = verified;
         // It may have expired during verification, whatever the verifier says.
         let is_nobody = principal.id().is_empty() || principal.id() == ANONYMOUS;
         if is_nobody || expires.is_some_and(|expires| expires <= unix) {
@@ -278,6 +298,14 @@ impl AuthHeaders {
         let suffices = self.rules.required_scopes.iter().all(|scope| held.contains(&scope.as_str()));
         let principal = if held.is_empty() { principal } else { principal.with_scopes(held) };
         let principal = if claims.is_some() { principal.with_claims(claims) } else { principal };
+        let principal = if allow.is_some() || !deny.is_empty() {
+            // A token whose globs cannot be read grants nothing.
+            let uris = granted_uris(allow.as_deref(), &deny)
+                .map_err(|_| self.denied(DeniedToken::Unavailable, mount))?;
+            principal.with_uris(Some(uris))
+        } else {
+            principal
+        };
         let principal = if expires.is_some() { principal.with_expiry(expires) } else { principal };
         Ok((Judged { principal, suffices }, expires))
     }

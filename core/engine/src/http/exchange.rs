@@ -4,7 +4,7 @@ use super::Endpoint;
 use super::channel::Channel;
 use super::state::ReaderId;
 use super::turn::Turn;
-use crate::connection::{Answer, AskError, AskId, EncodedReply, Reply, RequestToken};
+use crate::connection::{Answer, AskError, AskId, EncodedReply, HeldRequest, Reply, RequestToken};
 use crate::hub::ConnectionId;
 use crate::now::{Millis, Now};
 use std::sync::Arc;
@@ -49,6 +49,15 @@ impl Exchange {
             state.settled(token, line, outcome)
         });
         self.noted(turn)
+    }
+
+    /// Serves a held request from its start, for [`Event::Again`](crate::connection::Event::Again). Wakes the writer.
+    pub fn again<'h>(&self, held: &'h HeldRequest, now: Now) -> Turn<'h> {
+        let turn = self.channel.with(|state| state.again(held, now));
+        if self.is_session {
+            self.endpoint.note_session(&self.channel);
+        }
+        turn
     }
 
     /// Takes the reply out to encode it elsewhere; see [`Connection::detach`](crate::connection::Connection::detach).
@@ -119,6 +128,7 @@ impl Exchange {
         match (turn.end, self.is_session) {
             (true, true) => self.endpoint.note_session(&self.channel),
             (true, false) => self.endpoint.forget(&self.channel),
+            (false, true) if !turn.events.is_empty() => self.endpoint.note_session(&self.channel),
             (false, _) => {}
         }
         turn

@@ -181,6 +181,7 @@ impl Endpoint {
         now: Now,
         out: &mut Vec<u8>,
     ) -> OpenedRequest<'m> {
+        self.engine.note_grant(&request.principal);
         match request.call.verb {
             Verb::Post => self.post(request, body, now, out),
             Verb::Get => self.get(request, now, out),

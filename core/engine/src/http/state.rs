@@ -34,7 +34,7 @@ pub(super) struct ChannelState {
     pub(super) connection: Connection,
     pub(super) is_session: bool,
     /// Whether it may have notifications.
-    has_notices: bool,
+    pub(super) has_notices: bool,
     /// Boxed, because a map node has room for several values, and most channels have one stream.
     pub(super) streams: BTreeMap<u64, Box<EventStream>>,
     next_stream: u64,
@@ -110,8 +110,10 @@ impl ChannelState {
         self.cancelled(&outcome.events, completed);
         self.has_notices |= outcome.events.iter().any(|event| matches!(event, Event::Shared(_)));
         let status = self.status_of(outcome.status);
+        let held = outcome.events.iter().find_map(Event::asks);
+        let begins = held.is_some_and(|token| self.connection.holds_listen(token));
         let policy = match (outcome.status, several(&lines)) {
-            (OutcomeStatus::Pending, _) if lines.is_empty() => {
+            (OutcomeStatus::Pending, _) if lines.is_empty() && !begins => {
                 self.policy(StreamPurpose::Answer, &client.call, rules)
             }
             // Something is sent at once: a listen has begun, or has already ended.
@@ -341,6 +343,9 @@ impl ChannelState {
             turn.events = self.expire(reader_id.stream);
         }
         turn.more = self.take_notices(reader_id.stream, room);
+        if self.connection.has_questions() {
+            turn.events.extend(self.connection.take_questions(now));
+        }
         let Some(stream) = self.streams.get_mut(&reader_id.stream) else { return Turn::ended(id) };
         let written = stream.write(room, now, out);
         turn.head = written.head;

@@ -174,7 +174,13 @@ impl Subscriber {
     /// Marks one of its watched topics, unless its connection gets no more notifications. `key` is the subscriber's own
     /// key.
     #[inline]
-    fn mark(&mut self, key: usize, topic: usize, connections: &mut Slab<HubConnection>, woken: &mut Wakers) {
+    pub(super) fn mark(
+        &mut self,
+        key: usize,
+        topic: usize,
+        connections: &mut Slab<HubConnection>,
+        woken: &mut Wakers,
+    ) {
         let is_closing = connections[self.connection].closing;
         let watch = self.watches.get_mut(&topic).filter(|watch| !is_closing && !watch.dirty);
         let Some(watch) = watch else { return };

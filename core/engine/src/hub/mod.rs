@@ -26,7 +26,7 @@ use crate::principal::Principal;
 use notice::{NoticeBatch, VisibilityCache};
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use table::{Spelling, SubscriptionTable, WantedMarks};
@@ -38,6 +38,8 @@ pub struct Hub {
     next: AtomicU64,
     max_filter_uris: usize,
     table: Mutex<SubscriptionTable>,
+    /// Whether a principal was ever regranted.
+    regranted: AtomicBool,
 }
 
 impl Hub {
@@ -47,6 +49,7 @@ impl Hub {
             next: AtomicU64::new(0),
             max_filter_uris: limits.filter_uris,
             table: Mutex::new(SubscriptionTable::new(limits)),
+            regranted: AtomicBool::new(false),
         }
     }
 
@@ -202,7 +205,7 @@ impl Hub {
         id: ConnectionId,
         delivery: HubDelivery<'_>,
         out: &mut Vec<u8>,
-        may_see: &mut dyn FnMut(&Principal, &str) -> bool,
+        may_see: &mut dyn FnMut(&Arc<Principal>, &str) -> bool,
     ) -> Delivered {
         let start = out.len();
         let mut asked = VisibilityCache::new(may_see);
@@ -251,6 +254,34 @@ impl Hub {
             return Vec::new();
         }
         self.waking(|table, woken| table.revoke(principal, woken))
+    }
+
+    /// Has the watches of the principal with this identity looked at again: wakes its connections, whose next delivery
+    /// takes them with [`Hub::take_regranted`].
+    pub(crate) fn recheck(&self, principal: &str) {
+        self.regranted.store(true, Ordering::SeqCst);
+        self.waking(|table, woken| table.recheck(principal, woken));
+    }
+
+    /// Whether [`Hub::recheck`] was ever called.
+    pub(crate) fn has_regranted(&self) -> bool {
+        self.regranted.load(Ordering::Relaxed)
+    }
+
+    /// Takes the watched URIs of a connection, each with its principal, if they must be looked at again.
+    pub(crate) fn take_regranted(&self, id: ConnectionId) -> Vec<(Arc<Principal>, Arc<str>)> {
+        self.lock().take_regranted(id)
+    }
+
+    /// Ends the watches of `canonical` by one principal on one connection, without a further notification. A listen that
+    /// is left without anything to watch ends. Returns the URI if it is no longer watched.
+    pub(crate) fn end_watch(&self, id: ConnectionId, principal: &str, canonical: &str) -> Option<Arc<str>> {
+        self.waking(|table, woken| table.end_watch(id, principal, canonical, woken))
+    }
+
+    /// Marks URIs as changed for one principal on one connection.
+    pub(crate) fn mark(&self, id: ConnectionId, principal: &str, uris: &[Arc<str>]) {
+        self.waking(|table, woken| table.mark_some(id, principal, uris, woken));
     }
 
     /// Keeps the stream of a legacy connection open, after its client was authenticated anew following [`Hub::revoke`].

@@ -18,7 +18,7 @@ const IDS: [&str; 3] = ["1", r#""1""#, r#""a""#];
 const PRINCIPALS: [&str; 2] = ["ada", "eve"];
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-fn may_see(principal: &Principal, uri: &str) -> bool {
+fn may_see(principal: &Arc<Principal>, uri: &str) -> bool {
     principal.id() == PRINCIPALS[0] || uri != "note://b"
 }
 

@@ -118,13 +118,13 @@ impl SubscriptionTable {
 
 /// Caches the guard's decisions during one delivery.
 pub(super) struct VisibilityCache<'a> {
-    may_see: &'a mut dyn FnMut(&Principal, &str) -> bool,
+    may_see: &'a mut dyn FnMut(&Arc<Principal>, &str) -> bool,
     /// By address of the principal and canonical URI. The value holds the principal, so the address stays unique.
     known: HashMap<(usize, Arc<str>), (Arc<Principal>, bool)>,
 }
 
 impl<'a> VisibilityCache<'a> {
-    pub(super) fn new(may_see: &'a mut dyn FnMut(&Principal, &str) -> bool) -> Self {
+    pub(super) fn new(may_see: &'a mut dyn FnMut(&Arc<Principal>, &str) -> bool) -> Self {
         Self { may_see, known: HashMap::new() }
     }
 

@@ -49,6 +49,8 @@ pub(super) struct HubConnection {
     pub(super) closing: bool,
     /// Set by [`SubscriptionTable::revoke`] for a legacy connection, until its stream has ended.
     pub(super) revoked: bool,
+    /// Set by [`SubscriptionTable::recheck`].
+    regranted: bool,
 }
 
 /// The topics that a listen asks for.
@@ -289,6 +291,79 @@ impl SubscriptionTable {
         self.end_silently(&theirs, woken)
     }
 
+    /// Has the watches of a principal looked at again.
+    pub(super) fn recheck(&mut self, principal: &str, woken: &mut Wakers) {
+        for (_, subscriber) in self.subscribers.iter().filter(|(_, own)| own.principal.id() == principal) {
+            let connection = &mut self.connections[subscriber.connection];
+            if !std::mem::replace(&mut connection.regranted, true) {
+                woken.push(connection.waker.clone());
+            }
+        }
+    }
+
+    pub(super) fn take_regranted(&mut self, id: ConnectionId) -> Vec<(Arc<Principal>, Arc<str>)> {
+        let Some(key) = self.connection(id) else { return Vec::new() };
+        if !std::mem::take(&mut self.connections[key].regranted) {
+            return Vec::new();
+        }
+        let subscribers = self.connections[key].subscribers().map(|key| &self.subscribers[key]);
+        let watches = subscribers.flat_map(|own| own.watches.keys().map(move |topic| (own, *topic)));
+        let uris = watches.filter_map(|(own, topic)| match &self.topics[topic].subject {
+            HubSubject::Uri(uri) => Some((own.principal.clone(), uri.clone())),
+            HubSubject::List(_) => None,
+        });
+        uris.collect()
+    }
+
+    /// Ends the watches of a URI by one principal on one connection.
+    pub(super) fn end_watch(
+        &mut self,
+        id: ConnectionId,
+        principal: &str,
+        canonical: &str,
+        woken: &mut Wakers,
+    ) -> Option<Arc<str>> {
+        let connection = self.connection(id)?;
+        let topic = self.topic(canonical)?;
+        let subscribers: Vec<usize> = self.connections[connection].subscribers().collect();
+        let mut left = None;
+        for key in subscribers {
+            let subscriber = &mut self.subscribers[key];
+            if subscriber.principal.id() != principal {
+                continue;
+            }
+            let Some(watch) = subscriber.watches.remove(&topic) else { continue };
+            subscriber.bytes -= canonical.len() + length(watch.spelling.as_ref());
+            subscriber.dirty.retain(|dirty| *dirty != topic);
+            if subscriber.watches.is_empty() {
+                self.end(key, woken);
+            }
+            left = self.release(topic, &watch);
+        }
+        left
+    }
+
+    /// Marks URIs as changed for one principal on one connection.
+    pub(super) fn mark_some(
+        &mut self,
+        id: ConnectionId,
+        principal: &str,
+        uris: &[Arc<str>],
+        woken: &mut Wakers,
+    ) {
+        let Some(connection) = self.connection(id) else { return };
+        let subscribers: Vec<usize> = self.connections[connection].subscribers().collect();
+        for uri in uris {
+            let Some(topic) = self.topic(uri) else { continue };
+            for key in &subscribers {
+                let subscriber = &mut self.subscribers[*key];
+                if subscriber.principal.id() == principal {
+                    subscriber.mark(*key, topic, &mut self.connections, woken);
+                }
+            }
+        }
+    }
+
     /// Ends the listens of a connection without further notifications.
     pub(super) fn end_listens(&mut self, id: ConnectionId, woken: &mut Wakers) -> Vec<Arc<str>> {
         let Some(key) = self.connection(id) else { return Vec::new() };
@@ -487,7 +562,16 @@ impl HubConnection {
     fn new(waker: Waker) -> Self {
         let listens = BTreeMap::new();
         let queue = VecDeque::new();
-        Self { waker, legacy: None, listens, queue, ended: false, closing: false, revoked: false }
+        Self {
+            waker,
+            legacy: None,
+            listens,
+            queue,
+            ended: false,
+            closing: false,
+            revoked: false,
+            regranted: false,
+        }
     }
 
     fn subscribers(&self) -> impl Iterator<Item = usize> {

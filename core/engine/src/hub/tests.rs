@@ -496,10 +496,10 @@ fn the_guard_is_asked_once() {
     world.updated("note://a");
     world.updated("note://b");
     let mut asked = Vec::new();
-    let mut may_see = |principal: &Principal, uri: &str| {
+    let mut may_see = |principal: &Arc<Principal>, uri: &str| {
         assert!(world.hub.watched(uri), "the lock is free");
         asked.push((principal.id().to_owned(), uri.to_owned()));
-        principal == &*alice
+        **principal == *alice
     };
     let delivery = HubDelivery { room: usize::MAX, server_info: None, ending: ListenEnding::ResultOnly };
     let mut out = Vec::new();
@@ -517,7 +517,7 @@ fn a_change_during_a_delivery_wakes_again() {
     world.hub.subscribe(connection, "note://a", "note://a").unwrap();
     world.updated("note://a");
     world.woken.take();
-    let mut may_see = |_: &Principal, uri: &str| {
+    let mut may_see = |_: &Arc<Principal>, uri: &str| {
         world.hub.updated(uri, &[], 0);
         true
     };

@@ -22,6 +22,9 @@ pub struct Details {
     pub cache: CacheHint,
     /// The scopes that a token must have to access it, all of them. Never published.
     pub scopes: Vec<String>,
+    /// Whether its handler decides who may use it: see [`Event::Access`](crate::connection::Event::Access). Default
+    /// `false`. Never published.
+    pub access: bool,
 }
 
 impl Details {

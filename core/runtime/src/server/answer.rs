@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// The result of a request: the answer, or the reason for which there is none.
 pub type Handled = Result<Answer<'static>, HandlerError>;
 
-/// A value that handlers of one kind may return: [`Read`], [`Complete`], [`List`], [`ToolOutput`], [`PromptOutput`] or
+/// A value that handlers of one kind may return: [`Read`], [`Complete`], [`List`], [`AccessDecision`],
+/// [`ToolOutput`], [`PromptOutput`] or
 /// [`Call`].
 ///
 /// `Result<T, E>` may be returned wherever `T` may, if `E` is a [`ReadError`], a [`HandlerError`] or any other error.
@@ -39,6 +40,10 @@ pub struct Complete;
 /// The kind of handlers that list the resources of a template. They return `Vec<Resource>`, or a [`ListPage`].
 #[derive(Clone, Copy, Debug)]
 pub struct List;
+
+/// The kind of handlers that decide who may use a resource. They return a `bool`, or one for each question.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessDecision;
 
 /// The kind of handlers for custom methods. They return a [`RawResult`], a JSON object, or [`InputRequired`].
 #[derive(Clone, Copy, Debug)]
@@ -196,6 +201,11 @@ answers! { Complete:
 answers! { List:
     Vec<Resource> => |items| Answer::Listed(ListPage::new(items));
     ListPage => |page| Answer::Listed(page);
+}
+
+answers! { AccessDecision:
+    bool => |allowed| Answer::Access(vec![Some(allowed)]);
+    Vec<bool> => |allowed| Answer::Access(allowed.into_iter().map(Some).collect());
 }
 
 answers! { Call:

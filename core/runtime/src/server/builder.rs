@@ -1,6 +1,8 @@
 //! The builder of a server.
 
-use super::answer::{Call, Complete, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolOutput};
+use super::answer::{
+    AccessDecision, Call, Complete, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolOutput,
+};
 use super::changes::ServerChanges;
 use super::handlers::{Functions, Handler, erase_call};
 use super::request::{CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
@@ -10,9 +12,10 @@ use crate::provider::{Provider, WatchFn};
 use crate::registry::{ForeignFunction, Registry};
 use crate::transport::AuditSink;
 use mcp_resources_engine::connection::Contents;
-use mcp_resources_engine::engine::{EngineOptions, InstructionPart, ServerInfo};
+use mcp_resources_engine::engine::{AccessQuestion, EngineOptions, InstructionPart, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::limits::Limits;
+use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::resource::{
     CacheHint, Icon, Prompt, RegistrationError, Resource, Template, Tool, UiPage,
 };
@@ -148,6 +151,46 @@ impl Builder {
         Fut: Future<Output: IntoAnswer<List>> + Send + 'static,
     {
         self.change(|changes| changes.list_pages(handler))
+    }
+
+    /// Decides who may use the last added resource, or those of the last added template: a function from the principal
+    /// and one URI with its variables to an async `bool`. It is asked about each URI before it is listed, completed, read
+    /// or watched, and before an update is sent; an answer is used again for
+    /// [`Limits::access_ttl`](mcp_resources_engine::limits::Limits::access_ttl), or until
+    /// [`ResourceServer::regrant`](super::ResourceServer::regrant). A URI that is refused looks like one that does not
+    /// exist. A failure means no, and is logged.
+    ///
+    /// ```
+    /// use mcp_resources::testing::Client;
+    /// use mcp_resources::{ReadRequest, ResourceServer};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = ResourceServer::builder("notes", "1.0.0")
+    ///     .template("note://{owner}/{id}", |_: ReadRequest| async { "text" })
+    ///     .access(|principal, note| async move { note.param("owner") == Some(principal.id()) })
+    ///     .build()?;
+    /// let mut bob = Client::builder(&server).principal("bob").modern()?;
+    /// assert!(bob.read("note://bob/1").await.is_ok());
+    /// assert!(bob.read("note://alice/1").await.is_err());
+    /// # Ok(()) }
+    /// ```
+    pub fn access<F, Fut>(self, decide: F) -> Self
+    where
+        F: Fn(Arc<Principal>, AccessQuestion) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
+    {
+        self.change(|changes| changes.access(decide))
+    }
+
+    /// Like [`Builder::access`], about many URIs at once: the function returns one `bool` for each question, in their order.
+    /// It gets at most [`Limits::access_batch`](mcp_resources_engine::limits::Limits::access_batch) of them.
+    pub fn access_all<F, Fut>(self, decide: F) -> Self
+    where
+        F: Fn(Arc<Principal>, Arc<[AccessQuestion]>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
+    {
+        self.change(|changes| changes.access_all(decide))
     }
 
     /// Adds a handler for a custom method.

@@ -8,7 +8,7 @@ use super::answer::Handled;
 use super::client::CallerHandle;
 use super::handlers::{Functions, Work};
 use super::link::{HandlerLink, ReplyRoute};
-use super::request::{CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
+use super::request::{CallRequest, CompletionRequest, DecisionRequest, ListRequest, NamedCall, ReadRequest};
 use super::shared::ServerState;
 use super::span::Span;
 use mcp_resources_engine::connection::{Event, RequestOutcome};
@@ -89,6 +89,12 @@ fn handle(client: &Arc<CallerHandle>, event: Event<'_>) -> RequestOutcome<'stati
             let request = ListRequest::new(request, link.clone());
             start(&link, || entry.as_ref()?.entry()?.list.as_ref().map(|list| list(request)))
         }
+        Event::Access(request) => {
+            let link = HandlerLink::new(client.clone(), request.token, span);
+            let entry = registry.get(request.batch.handler);
+            let request = DecisionRequest::new(&request, link.clone());
+            start(&link, || entry.as_ref()?.entry()?.access.as_ref().map(|decide| decide(request)))
+        }
         Event::Tool(request) | Event::Prompt(request) => {
             let link = HandlerLink::new(client.clone(), request.token, span);
             let functions = registry.get(request.handler);
@@ -161,9 +167,9 @@ fn answer(link: &HandlerLink, handled: Handled) -> RequestOutcome<'static> {
         ReplyRoute::Respond => peer.respond(link.token(), answer),
         ReplyRoute::Finish(reply) => {
             let encoded = reply.encode(answer, peer.now());
-            let outcome = peer.finish(encoded);
+            // Before the answer, after which a held request may use the token again.
             shared.tasks().remove(&(peer.connection(), link.token()));
-            outcome
+            peer.finish(encoded)
         }
         ReplyRoute::Nowhere => RequestOutcome::nothing(),
     }

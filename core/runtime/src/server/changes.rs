@@ -1,10 +1,12 @@
 //! Changes of the registered resources and templates, collected to take effect together.
 
-use super::answer::{Complete, IntoAnswer, List, PromptOutput, Read, ToolOutput};
+use super::answer::{AccessDecision, Complete, IntoAnswer, List, PromptOutput, Read, ToolOutput};
 use super::handlers::{Functions, HandlerSet, NamedHandlers, erase};
 use super::request::{CompletionRequest, ListRequest, NamedCall, ReadRequest};
 use crate::registry;
 use mcp_resources_engine::catalog::ItemSource;
+use mcp_resources_engine::engine::AccessQuestion;
+use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::resource::{
     ListSource, Prompt, RegistrationError, Resource, Template, Tool, UiPage,
 };
@@ -133,6 +135,62 @@ impl ServerChanges {
         self
     }
 
+    /// Decides who may use the last added resource, or those of the last added template: a function from the principal
+    /// and one URI with its variables to an async `bool`. It is asked about each URI before it is listed, completed, read
+    /// or watched, and before an update is sent; an answer is used again for
+    /// [`Limits::access_ttl`](mcp_resources_engine::limits::Limits::access_ttl), or until
+    /// [`ResourceServer::regrant`](super::ResourceServer::regrant). A URI that is refused looks like one that does not
+    /// exist. A failure means no, and is logged.
+    pub fn access<F, Fut>(mut self, decide: F) -> Self
+    where
+        F: Fn(Arc<Principal>, AccessQuestion) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
+    {
+        if let Some(entry) = self.decided() {
+            entry.decides(decide);
+        }
+        self
+    }
+
+    /// Like [`ServerChanges::access`], about many URIs at once: the function returns one `bool` for each question, in their
+    /// order. It gets at most [`Limits::access_batch`](mcp_resources_engine::limits::Limits::access_batch) of them.
+    pub fn access_all<F, Fut>(mut self, decide: F) -> Self
+    where
+        F: Fn(Arc<Principal>, Arc<[AccessQuestion]>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
+    {
+        if let Some(entry) = self.decided() {
+            entry.decides_all(decide);
+        }
+        self
+    }
+
+    /// The handlers of the last resource or template, whose own handler decides from now on. A constant becomes a
+    /// function.
+    fn decided(&mut self) -> Option<&mut HandlerSet> {
+        if let Some(ServerChange::Constant(..)) = self.changes.last()
+            && let Some(ServerChange::Constant(resource, source)) = self.changes.pop()
+        {
+            let mut resource = resource;
+            resource.size = resource.size.or_else(|| source.size());
+            self.changes.push(ServerChange::Resource(resource, HandlerSet::constant(source)));
+        }
+        if !matches!(self.changes.last(), Some(ServerChange::Resource(..) | ServerChange::Template(..))) {
+            self.misplaced("access", String::new());
+        }
+        match self.changes.last_mut() {
+            Some(ServerChange::Resource(resource, entry)) => {
+                resource.details.access = true;
+                Some(entry)
+            }
+            Some(ServerChange::Template(template, entry)) => {
+                template.details.access = true;
+                Some(entry)
+            }
+            _ => None,
+        }
+    }
+
     /// Adds a tool whose input schema is written by hand: see [`Tool::input_schema`].
     pub fn tool_with<F, Fut>(mut self, tool: impl Into<Tool>, handler: F) -> Self
     where
@@ -204,7 +262,11 @@ impl ServerChanges {
             of,
             field: field.to_owned(),
             value,
-            expected: "a template or prompt added just before".to_owned(),
+            expected: match field {
+                "access" => "a resource or template added just before",
+                _ => "a template or prompt added just before",
+            }
+            .to_owned(),
         });
     }
 

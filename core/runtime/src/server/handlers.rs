@@ -1,11 +1,14 @@
 //! Handlers with their types erased.
 
-use super::answer::{Call, Complete, Handled, IntoAnswer, List, Read};
-use super::request::{CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
+use super::answer::{AccessDecision, Call, Complete, Handled, IntoAnswer, List, Read};
+use super::request::{CallRequest, CompletionRequest, DecisionRequest, ListRequest, NamedCall, ReadRequest};
 use mcp_resources_engine::catalog::ItemSource;
-use mcp_resources_engine::connection::Contents;
+use mcp_resources_engine::connection::{Answer, Contents};
+use mcp_resources_engine::engine::AccessQuestion;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::principal::Principal;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// The future of a handler.
 pub(super) type Work = Pin<Box<dyn Future<Output = Handled> + Send>>;
@@ -77,6 +80,7 @@ pub(super) struct HandlerSet {
     /// By variable.
     pub(super) complete: Vec<(String, Handler<CompletionRequest>)>,
     pub(super) list: Option<Handler<ListRequest>>,
+    pub(super) access: Option<Handler<DecisionRequest>>,
 }
 
 impl HandlerSet {
@@ -85,7 +89,7 @@ impl HandlerSet {
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
     {
-        Self { read: erase(read), complete: Vec::new(), list: None }
+        Self { read: erase(read), complete: Vec::new(), list: None, access: None }
     }
 
     /// Reads constant contents.
@@ -114,6 +118,45 @@ impl HandlerSet {
         Fut: Future<Output: IntoAnswer<List>> + Send + 'static,
     {
         self.list = Some(erase(function));
+    }
+}
+
+impl HandlerSet {
+    /// Asks `function` about one URI after the other. A failure concerns its own URI alone, and is logged.
+    pub(super) fn decides<F, Fut>(&mut self, function: F)
+    where
+        F: Fn(Arc<Principal>, AccessQuestion) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
+    {
+        let function = Arc::new(function);
+        self.access = Some(Box::new(move |request: DecisionRequest| {
+            let function = function.clone();
+            Box::pin(async move {
+                let mut allowed = Vec::with_capacity(request.questions.len());
+                for question in request.questions.iter() {
+                    let decided = function(request.principal.clone(), question.clone()).await.into_answer();
+                    allowed.push(match decided {
+                        Ok(Answer::Access(one)) => one.first().copied().flatten(),
+                        Ok(_) => None,
+                        Err(error) => {
+                            request.log(error);
+                            None
+                        }
+                    });
+                }
+                Ok(Answer::Access(allowed))
+            })
+        }));
+    }
+
+    /// Asks `function` about many URIs at once.
+    pub(super) fn decides_all<F, Fut>(&mut self, function: F)
+    where
+        F: Fn(Arc<Principal>, Arc<[AccessQuestion]>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
+    {
+        self.access =
+            Some(erase(move |request: DecisionRequest| function(request.principal, request.questions)));
     }
 }
 

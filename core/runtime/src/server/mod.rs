@@ -53,7 +53,8 @@ mod tests;
 mod tools;
 
 pub use answer::{
-    Call, Complete, Handled, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolError, ToolOutput,
+    AccessDecision, Call, Complete, Handled, HandlerError, IntoAnswer, List, PromptOutput, Read, ToolError,
+    ToolOutput,
 };
 pub use ask::AskFailed;
 #[cfg(feature = "axum")]
@@ -71,7 +72,7 @@ pub use shared::Diagnostic;
 pub use tools::{Structured, ToolReturn};
 
 use crate::provider::Provider;
-use crate::transport::{DescriptorWaiter, Stdio};
+use crate::transport::{DescriptorWaiter, PipeSender, Stdio};
 use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::engine::{Engine, LinkError, ServerInfo};
 use mcp_resources_engine::guard::Policy;
@@ -135,6 +136,15 @@ impl ResourceServer {
         self.shared.updated(uri)
     }
 
+    /// Like [`ResourceServer::notify_updated`], for the principal with this identity only: other watchers of `uri` are not
+    /// notified.
+    ///
+    /// # Errors
+    /// As [`ResourceServer::notify_updated`].
+    pub fn notify_updated_for(&self, principal: &str, uri: &str) -> Result<(), RegistrationError> {
+        self.shared.updated_for(principal, uri)
+    }
+
     /// Announces that the results of `.list` functions have changed. Changes by [`ResourceServer::apply`] are announced
     /// automatically.
     pub fn notify_list_changed(&self) {
@@ -182,6 +192,13 @@ impl ResourceServer {
         self.shared.engine.set_info(info)
     }
 
+    /// Looks again at what the principal with this identity may see: its tokens are verified again at their next use,
+    /// the functions of [`Builder::access`] are asked again, and its subscriptions and listens to what it may no longer
+    /// see end at once. Streams of a token that came with rights of its own end, so that the client sends it again.
+    pub fn regrant(&self, principal: &str) {
+        self.shared.engine.regrant(principal);
+    }
+
     /// Shuts down all running transports: listens end with their results, and requests in flight get
     /// [`Limits::grace`](mcp_resources_engine::limits::Limits::grace) to finish.
     pub fn shutdown(&self) {
@@ -212,7 +229,7 @@ impl ResourceServer {
     /// # Errors
     /// The system's error for the two descriptors.
     pub async fn run_stdio(&self) -> io::Result<()> {
-        self.serve(Stdio::take_blocking()?, true).await
+        self.serve(Stdio::take_blocking()?, PipeSender::default(), true).await
     }
 
     /// Serves the client on a pair of pipes, or a Unix or TCP socket, with the same framing. The client is
@@ -221,7 +238,7 @@ impl ResourceServer {
     /// # Errors
     /// As [`ResourceServer::run_stdio`].
     pub async fn run_on(&self, input: impl Into<OwnedFd>, output: impl Into<OwnedFd>) -> io::Result<()> {
-        self.serve(Stdio::new(input.into(), output.into())?, false).await
+        self.serve(Stdio::new(input.into(), output.into())?, PipeSender::default(), false).await
     }
 
     /// Connects a client in the same process: returns its end of a pair of sockets, and serves the other end until the
@@ -247,26 +264,30 @@ impl ResourceServer {
     /// # Ok(()) }
     /// ```
     pub fn connect(&self) -> io::Result<tokio::net::UnixStream> {
-        let socket = self.connect_blocking()?;
+        let socket = self.connect_blocking(PipeSender::default())?;
         socket.set_nonblocking(true)?;
         tokio::net::UnixStream::from_std(socket)
     }
 
-    /// The same with a socket that blocks. Needs a tokio runtime.
-    pub(crate) fn connect_blocking(&self) -> io::Result<UnixStream> {
+    /// The same with a socket that blocks, for a client that sends as `sender`. Needs a tokio runtime.
+    pub(crate) fn connect_blocking(&self, sender: PipeSender) -> io::Result<UnixStream> {
         let (socket, theirs) = UnixStream::pair()?;
         let input = theirs.try_clone()?;
         let server = self.clone();
         // The reason for which it ends also ends its socket.
-        tokio::spawn(async move { server.run_on(input, theirs).await });
+        tokio::spawn(async move {
+            let stdio = Stdio::new(input.into(), theirs.into())?;
+            server.serve(stdio, sender, false).await
+        });
         Ok(socket)
     }
 
-    async fn serve(&self, stdio: Stdio, is_process: bool) -> io::Result<()> {
+    async fn serve(&self, stdio: Stdio, sender: PipeSender, is_process: bool) -> io::Result<()> {
         let waiter = DescriptorWaiter::new()?;
         let terminate = Arc::new(AtomicBool::new(false));
         let _signals = if is_process { Some(Signals::handle(&waiter, &terminate)?) } else { None };
-        let handler = PipeHandler::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
+        let wake = waiter.wake().clone();
+        let handler = PipeHandler::new(self.shared.clone(), sender, stdio, Handle::current(), wake);
         let _stop = StopOnDrop(handler.clone());
         let client = handler.client();
         let reader = InputReader {

@@ -5,7 +5,7 @@
 use super::calls;
 use super::client::CallerHandle;
 use super::shared::{Diagnostic, ServerState};
-use crate::transport::{EventHandler, Flushed, Peer, Pipe, Stdio, Wake};
+use crate::transport::{EventHandler, Flushed, Peer, Pipe, PipeSender, Stdio, Wake};
 use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::now::Now;
 use std::sync::Arc;
@@ -37,8 +37,14 @@ pub(super) struct PipeHandler {
 }
 
 impl PipeHandler {
-    pub(super) fn new(shared: Arc<ServerState>, stdio: Stdio, runtime: Handle, wake: Arc<Wake>) -> Arc<Self> {
-        let pipe = Arc::new(Pipe::new(&shared.engine, shared.clock.clone()));
+    pub(super) fn new(
+        shared: Arc<ServerState>,
+        sender: PipeSender,
+        stdio: Stdio,
+        runtime: Handle,
+        wake: Arc<Wake>,
+    ) -> Arc<Self> {
+        let pipe = Arc::new(Pipe::with_sender(&shared.engine, shared.clock.clone(), sender));
         pipe.wake_with(wake.waker(signal::DELIVER));
         shared.joined(pipe.id(), wake.clone());
         let over = Default::default();

@@ -1,11 +1,13 @@
 //! The requests that handlers get: owned, so that they may be kept across awaits and moved to other threads.
 
 use super::ResourceServer;
+use super::answer::HandlerError;
 use super::ask::{self, AskFailed};
 use super::link::HandlerLink;
 use super::params;
 use mcp_resources_engine::connection as engine;
 use mcp_resources_engine::connection::{AskError, LogLevel, OwnedCaller};
+use mcp_resources_engine::engine::AccessQuestion;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::principal::Principal;
@@ -145,6 +147,25 @@ impl ListRequest {
     pub(super) fn new(request: engine::ListRequest<'_>, link: Arc<HandlerLink>) -> Self {
         let engine::ListRequest { cursor, limit, caller, .. } = request;
         Self { cursor, limit, context: Context::new(caller, link) }
+    }
+}
+
+/// Questions who may use resources, for the handler that decides.
+pub(super) struct DecisionRequest {
+    pub(super) principal: Arc<Principal>,
+    pub(super) questions: Arc<[AccessQuestion]>,
+    link: Arc<HandlerLink>,
+}
+
+impl DecisionRequest {
+    pub(super) fn new(request: &engine::AccessRequest, link: Arc<HandlerLink>) -> Self {
+        let questions = request.batch.questions.clone();
+        Self { principal: request.caller.principal.clone(), questions, link }
+    }
+
+    /// Logs the failure of one question.
+    pub(super) fn log(&self, error: HandlerError) {
+        let _ = self.link.client().shared.failed(error);
     }
 }
 

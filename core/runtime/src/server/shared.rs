@@ -170,6 +170,11 @@ impl ServerState {
         self.engine.updated(uri, self.clock.now())
     }
 
+    /// Marks a resource as updated for one principal.
+    pub(super) fn updated_for(&self, principal: &str, uri: &str) -> Result<(), RegistrationError> {
+        self.engine.updated_for(principal, uri, self.clock.now())
+    }
+
     /// Marks lists as changed.
     pub(super) fn list_changed(&self, lists: ListKinds) {
         self.engine.list_changed(lists, self.clock.now());

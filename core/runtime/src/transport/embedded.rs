@@ -6,7 +6,7 @@
 use crate::sync::Mutex;
 use crate::transport::EngineClock;
 use mcp_resources_engine::connection::{
-    Answer, Cancelled, EncodedReply, Events, Reply, RequestOutcome, RequestToken,
+    Answer, Cancelled, EncodedReply, Events, HeldRequest, Reply, RequestOutcome, RequestToken,
 };
 use mcp_resources_engine::embedded::{
     EmbeddedConnection, EmbeddedMessage, EmbeddedNotice, EmbeddedRequest, EmbeddedServer, EmbeddedStep,
@@ -137,6 +137,11 @@ impl EmbeddedClient {
     pub(super) fn respond(&self, token: RequestToken, answer: Answer<'_>) -> RequestOutcome<'static> {
         let now = self.clock.now();
         self.state.lock().respond(token, answer, now)
+    }
+
+    pub(super) fn again<'h>(&self, held: &'h HeldRequest) -> RequestOutcome<'h> {
+        let now = self.clock.now();
+        self.state.lock().again(held, now)
     }
 
     pub(super) fn detach(&self, token: RequestToken) -> Option<Reply> {

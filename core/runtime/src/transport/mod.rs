@@ -34,7 +34,7 @@ pub use clock::EngineClock;
 pub use embedded::EmbeddedClient;
 pub use event_handler::EventHandler;
 pub use peer::{Peer, PeerData};
-pub use pipe::{Flushed, Pipe};
+pub use pipe::{Flushed, Pipe, PipeSender};
 pub use policy::{load_policy, read_policy};
 // Hidden, for the client and the command: their configuration files.
 #[doc(hidden)]

@@ -2,7 +2,8 @@
 
 use crate::transport::{EmbeddedClient, EngineClock, EventHandler, Pipe, Work};
 use mcp_resources_engine::connection::{
-    Answer, AskError, AskId, Cancelled, EncodedReply, Events, Reply, RequestOutcome, RequestToken,
+    Answer, AskError, AskId, Cancelled, EncodedReply, Event, Events, HeldRequest, Reply, RequestOutcome,
+    RequestToken,
 };
 use mcp_resources_engine::http::{Exchange, Turn};
 use mcp_resources_engine::hub::ConnectionId;
@@ -88,12 +89,12 @@ impl Peer {
 
     /// Answers an event at once, on the thread that read it.
     pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> RequestOutcome<'static> {
-        match &self.reply_path {
+        self.resumed(match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.respond(token, answer),
             ReplyPath::Embedded(client) => client.respond(token, answer),
             ReplyPath::Exchange(exchange) => following(exchange.respond(token, answer, self.now())),
             ReplyPath::Over(_) => RequestOutcome::nothing(),
-        }
+        })
     }
 
     /// Takes a reply out, to be encoded elsewhere; `None` if it was taken before, or the answer is no longer wanted.
@@ -108,11 +109,40 @@ impl Peer {
 
     /// Passes on an answer that was encoded elsewhere.
     pub fn finish(&self, encoded: EncodedReply) -> RequestOutcome<'static> {
-        match &self.reply_path {
+        self.resumed(match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.finish(encoded),
             ReplyPath::Embedded(client) => client.finish(encoded),
             ReplyPath::Exchange(exchange) => following(exchange.finish(encoded, self.now())),
             ReplyPath::Over(_) => RequestOutcome::nothing(),
+        })
+    }
+
+    /// Serves the held requests whose questions about access are answered. Their events go to the runtime, because they
+    /// borrow from the request.
+    fn resumed(&self, mut outcome: RequestOutcome<'static>) -> RequestOutcome<'static> {
+        if outcome.events.iter().any(|event| matches!(event, Event::Again(_))) {
+            for event in std::mem::take(&mut outcome.events) {
+                match event {
+                    Event::Again(held) => self.again(&held),
+                    event => outcome.events.push(event),
+                }
+            }
+        }
+        outcome
+    }
+
+    fn again(&self, held: &HeldRequest) {
+        let RequestOutcome { events, misuse, .. } = match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.again(held),
+            ReplyPath::Embedded(client) => client.again(held),
+            ReplyPath::Exchange(exchange) => following(exchange.again(held, self.now())),
+            ReplyPath::Over(_) => RequestOutcome::nothing(),
+        };
+        if let Some(misuse) = misuse {
+            self.event_handler.misuse(&misuse);
+        }
+        if !events.is_empty() {
+            self.event_handler.handle(self, events);
         }
     }
 
@@ -230,7 +260,7 @@ impl Peer {
     }
 }
 
-fn following(turn: Turn<'static>) -> RequestOutcome<'static> {
+fn following(turn: Turn<'_>) -> RequestOutcome<'_> {
     RequestOutcome { events: turn.events, misuse: turn.misuse, ..RequestOutcome::nothing() }
 }
 

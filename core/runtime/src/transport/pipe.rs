@@ -7,14 +7,15 @@
 use crate::sync::Mutex;
 use crate::transport::EngineClock;
 use mcp_resources_engine::connection::{
-    Answer, Arrival, AskError, AskId, Cancelled, Connection, ConnectionKind, EncodedReply, Events, Reply,
-    RequestOutcome, RequestToken,
+    Answer, Arrival, AskError, AskId, Cancelled, Connection, ConnectionKind, EncodedReply, Events,
+    HeldRequest, Reply, RequestOutcome, RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::hub::{ConnectionId, Delivered};
 use mcp_resources_engine::jsonrpc::Line;
 use mcp_resources_engine::now::Millis;
-use mcp_resources_engine::principal::Principal;
+use mcp_resources_engine::principal::{ANONYMOUS, Principal};
 use std::io;
 use std::sync::Arc;
 use std::task::Waker;
@@ -27,9 +28,16 @@ const KEPT: usize = 256 * 1024;
 pub struct Pipe {
     id: ConnectionId,
     clock: Arc<EngineClock>,
-    principal: Arc<Principal>,
+    sender: PipeSender,
     high_water: usize,
     state: Mutex<PipeState>,
+}
+
+/// The sender of all messages of a pipe: the local process, unless a test says otherwise.
+#[derive(Clone, Debug)]
+pub struct PipeSender {
+    principal: Arc<Principal>,
+    headers: Option<Arc<Headers>>,
 }
 
 struct PipeState {
@@ -56,15 +64,44 @@ pub enum Flushed {
     Broken,
 }
 
+impl Default for PipeSender {
+    fn default() -> Self {
+        Self { principal: Principal::local(), headers: None }
+    }
+}
+
+impl PipeSender {
+    /// A sender as a verified token and HTTP would describe it: its identity (empty for the local process), scopes,
+    /// claims (a JSON object), and the headers of its requests.
+    pub fn new(
+        principal: &str,
+        scopes: Vec<String>,
+        claims: Option<Arc<str>>,
+        headers: &[(String, String)],
+    ) -> Self {
+        let principal = match principal {
+            ANONYMOUS => Principal::anonymous(None),
+            id => Principal::new(id),
+        };
+        let headers = (!headers.is_empty()).then(|| Arc::new(headers.iter().cloned().collect()));
+        Self { principal: principal.with_scopes(scopes).with_claims(claims), headers }
+    }
+}
+
 impl Pipe {
     /// Makes the state of a new peer, which is the local process.
     pub fn new(engine: &Arc<Engine>, clock: Arc<EngineClock>) -> Self {
+        Self::with_sender(engine, clock, PipeSender::default())
+    }
+
+    /// Makes the state of a new peer that sends as `sender`: for tests of a server.
+    pub fn with_sender(engine: &Arc<Engine>, clock: Arc<EngineClock>, sender: PipeSender) -> Self {
         let connection = engine.connect(ConnectionKind::Stdio);
         let id = connection.id();
         let state =
             PipeState { connection, out: Vec::new(), sent: 0, undelivered: false, broken: false, room: None };
         let high_water = engine.limits().output;
-        Self { id, clock, principal: Principal::local(), high_water, state: Mutex::new(state) }
+        Self { id, clock, sender, high_water, state: Mutex::new(state) }
     }
 
     /// Sets the waker to call when there is work for [`Pipe::deliver`]: see [`Connection::wake_with`]. It must not call
@@ -90,8 +127,9 @@ impl Pipe {
         let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
         let outcome = match line {
-            Line::Message(message) => connection.message(
-                Arrival { message, principal: &self.principal, header_check: None },
+            Line::Message(message) => connection.message_with(
+                Arrival { message, principal: &self.sender.principal, header_check: None },
+                self.sender.headers.as_ref(),
                 now,
                 out,
             ),
@@ -110,6 +148,16 @@ impl Pipe {
         let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
         let outcome = connection.respond(token, answer, now, out);
+        state.discard();
+        outcome
+    }
+
+    /// Serves a held request from its start: see [`Connection::again`].
+    pub(super) fn again<'h>(&self, held: &'h HeldRequest) -> RequestOutcome<'h> {
+        let now = self.clock.now();
+        let mut state = self.state.lock();
+        let PipeState { connection, out, .. } = &mut *state;
+        let outcome = connection.again(held, now, out);
         state.discard();
         outcome
     }

@@ -3,8 +3,9 @@
 
 use mcp_resources_engine::catalog::HandlerId;
 use mcp_resources_engine::connection::{
-    AskId, Caller, ClientInfo, Event, ListCaller, OwnedCaller, RequestToken,
+    AccessRequest, AskId, Caller, ClientInfo, Event, ListCaller, OwnedCaller, RequestToken,
 };
+use mcp_resources_engine::engine::AccessQuestion;
 use mcp_resources_engine::error::ErrorPurpose;
 use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::jsonrpc::Json;
@@ -66,6 +67,12 @@ pub enum RequestParams<'m> {
         /// The cursor of the page.
         cursor: Option<String>,
     },
+    /// The decision who may use resources: see
+    /// [`AccessRequest`](mcp_resources_engine::connection::AccessRequest).
+    Access {
+        /// The questions; the answer has one `bool` for each, in their order.
+        questions: Arc<[AccessQuestion]>,
+    },
     /// A call of a tool: see [`NamedRequest`](mcp_resources_engine::connection::NamedRequest).
     Tool {
         /// The name of the tool.
@@ -110,6 +117,8 @@ pub struct WorkFunctions<F> {
     pub completers: HashMap<String, F>,
     /// Lists the resources of a template.
     pub lister: Option<F>,
+    /// Decides who may use the resource, or those of the template.
+    pub access: Option<F>,
 }
 
 impl<'m> Work<'m> {
@@ -134,6 +143,10 @@ impl<'m> Work<'m> {
                 };
                 (list.token, list.handler, RequestParams::List { cursor: list.cursor }, who)
             }
+            Event::Access(AccessRequest { token, batch, caller }) => {
+                let who = Who::kept(Arc::unwrap_or_clone(caller));
+                (token, batch.handler, RequestParams::Access { questions: batch.questions }, who)
+            }
             Event::Tool(call) => {
                 let who = Who::round(call.caller, call.inputs, call.state);
                 let arguments = object_text(call.arguments);
@@ -154,7 +167,7 @@ impl<'m> Work<'m> {
                 let text = |json: Json<'m>| Cow::Borrowed(json.raw());
                 return Self::Replied(ask, answer.map(|answer| answer.map(text).map_err(text)));
             }
-            Event::Shared(_) | Event::Notified { .. } | Event::Interest => {
+            Event::Shared(_) | Event::Notified { .. } | Event::Interest | Event::Again(_) => {
                 return Self::Nothing;
             }
         };
@@ -187,6 +200,7 @@ impl WorkRequest<'_> {
                 RequestParams::Complete { variable: owned(variable), value: owned(value), arguments }
             }
             RequestParams::List { cursor } => RequestParams::List { cursor },
+            RequestParams::Access { questions } => RequestParams::Access { questions },
             RequestParams::Tool { name, arguments } => {
                 RequestParams::Tool { name: owned(name), arguments: owned(arguments) }
             }
@@ -214,6 +228,7 @@ impl WorkRequest<'_> {
             RequestParams::Read { uri, .. } => uri,
             RequestParams::Complete { variable, .. } => variable,
             RequestParams::List { .. } => "list",
+            RequestParams::Access { .. } => "access",
             RequestParams::Tool { name, .. } | RequestParams::Prompt { name, .. } => name,
             RequestParams::Call { method, .. } => method,
         }
@@ -313,6 +328,7 @@ impl RequestParams<'_> {
     pub fn purpose(&self) -> ErrorPurpose {
         match self {
             Self::Read { .. } => ErrorPurpose::Read,
+            Self::Access { .. } => ErrorPurpose::Access,
             Self::Complete { .. } => ErrorPurpose::Complete,
             Self::List { .. } => ErrorPurpose::List,
             Self::Call { .. } => ErrorPurpose::Call,
@@ -324,7 +340,7 @@ impl RequestParams<'_> {
 
 impl<F> From<F> for WorkFunctions<F> {
     fn from(reader: F) -> Self {
-        Self { reader, completers: HashMap::new(), lister: None }
+        Self { reader, completers: HashMap::new(), lister: None, access: None }
     }
 }
 
@@ -338,6 +354,7 @@ impl<F> WorkFunctions<F> {
             | RequestParams::Prompt { .. } => Some(&self.reader),
             RequestParams::Complete { variable, .. } => self.completers.get(&**variable),
             RequestParams::List { .. } => self.lister.as_ref(),
+            RequestParams::Access { .. } => self.access.as_ref(),
         }
     }
 }

@@ -62,6 +62,11 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
         }
         Event::Shared(_) => json!({ "shared": true }),
         Event::Interest => json!({ "interest": true }),
+        Event::Access(request) => {
+            let uris: Vec<&str> = request.batch.questions.iter().map(|question| &*question.uri).collect();
+            json!({ "access": uris })
+        }
+        Event::Again(held) => json!({ "again": held.token().to_u64() }),
         Event::Replied { ask, .. } => json!({ "replied": ask.0 }),
     };
     Seen { value, token, cancelled }

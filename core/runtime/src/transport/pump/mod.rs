@@ -24,7 +24,7 @@ pub use timer::PumpTimer;
 pub use waker::{DELIVER, LoopWaker, TIME, WORK, WakerOwner, Woken, collect};
 
 use crate::sync::Mutex;
-use crate::transport::{EngineClock, Flushed, Pipe, Received, Stdio};
+use crate::transport::{EngineClock, Flushed, Pipe, PipeSender, Received, Stdio};
 use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::jsonrpc::Lines;
@@ -157,6 +157,18 @@ impl Pump {
         delivers: bool,
         waker: Waker,
     ) -> Arc<Self> {
+        Self::with_sender(engine, clock, stdio, delivers, waker, PipeSender::default())
+    }
+
+    /// Like [`Pump::new`], for a client that sends as `sender`: for tests of a server.
+    pub fn with_sender(
+        engine: &Arc<Engine>,
+        clock: Arc<EngineClock>,
+        stdio: Option<Stdio>,
+        delivers: bool,
+        waker: Waker,
+        sender: PipeSender,
+    ) -> Arc<Self> {
         let input = Input { lines: Lines::new(engine.limits().message), buffer: Vec::new() };
         let timer = Default::default();
         let is_pumping = Default::default();
@@ -167,7 +179,7 @@ impl Pump {
         let is_idle = Default::default();
         let polled = Default::default();
         let pump = Self {
-            pipe: Arc::new(Pipe::new(engine, clock.clone())),
+            pipe: Arc::new(Pipe::with_sender(engine, clock.clone(), sender)),
             engine: engine.clone(),
             clock,
             thread: std::thread::current().id(),
