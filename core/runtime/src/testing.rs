@@ -206,7 +206,9 @@ impl Client {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let server = ResourceServer::builder("whoami", "1.0.0")
-    ///     .resource("user://me", |request: ReadRequest| async move { request.context.principal().id().to_owned() })
+    ///     .resource("user://me", |request: ReadRequest| async move {
+    ///         request.context.principal().map_or_else(String::new, |principal| principal.id().to_owned())
+    ///     })
     ///     .build()?;
     /// let mut bob = Client::builder(&server).principal("bob").scope("notes:read").modern()?;
     /// assert_eq!(bob.read_text("user://me").await?, "bob");

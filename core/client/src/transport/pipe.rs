@@ -209,11 +209,10 @@ impl ClientPump {
                 0 => lines.finish(),
                 _ => lines.push(chunk.get(..count).unwrap_or_default()),
             }
+            // A line that is too long may contain the answer to a request, which would then wait for ever.
+            let too_long = || Some(format!("a line of the server's is longer than {} bytes", self.longest));
             while let Some(line) = lines.next() {
-                let Line::Message(message) = line else {
-                    // It may have contained the answer to a request, which would then wait for ever.
-                    return Some(format!("a line of the server's is longer than {} bytes", self.longest));
-                };
+                let Line::Message(message) = line else { return too_long() };
                 // The receiver is dropped if the client is closed.
                 if let Err(TrySendError::Full(message)) =
                     self.inbound.try_send(Inbound::Message(message.to_vec()))
@@ -223,6 +222,9 @@ impl ClientPump {
                         _ = self.inbound.send(message) => {}
                     }
                 }
+            }
+            if lines.is_overlong() {
+                return too_long();
             }
             if count == 0 {
                 return None;

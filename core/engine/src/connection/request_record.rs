@@ -367,7 +367,8 @@ mod tests {
         }
         let entries = taken(&runtime);
         assert_eq!(entries.len(), 3);
-        assert_eq!(entries[2], json!({"time": 5, "dropped": 3}));
+        let dropped = json!({"time": 5, "timestamp": "1970-01-01T00:00:00.005Z", "dropped": 3});
+        assert_eq!(entries[2], dropped);
         runtime.read(6, "test://constant");
         assert_eq!(outcomes(&runtime), ["ok"]);
     }

@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(line.lines().count(), 1);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!((&value["uri"], &value["principal"]), (&hostile.into(), &hostile.into()));
-        assert!(value.as_object().unwrap().len() == 10);
+        assert!(value.as_object().unwrap().len() == 11);
     }
 
     #[test]

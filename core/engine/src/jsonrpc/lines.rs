@@ -108,6 +108,11 @@ impl Lines {
         }
     }
 
+    /// Whether the unfinished line is too long already: its end may never come.
+    pub fn is_overlong(&self) -> bool {
+        self.skipping
+    }
+
     /// Ends the stream: the bytes after the last `\n` become a line, for [`Lines::next`].
     pub fn finish(&mut self) {
         self.finish_line();
@@ -259,6 +264,7 @@ mod tests {
         for _ in 0..200 {
             lines.push(&chunk);
             assert_eq!(lines.next(), None);
+            assert!(lines.is_overlong() || lines.buffer.len() == chunk.len());
         }
         lines.push(b"x\n{}\n");
         let mut seen = Vec::new();
