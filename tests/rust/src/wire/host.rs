@@ -250,7 +250,7 @@ impl<'c> Host<'c> {
 
     fn too_long(&mut self, on: &str, id: &str) {
         let mut out = std::mem::take(&mut self.step.out);
-        let head = format!(r#"{{"id":{id},"#);
+        let head = format!(r#"{{"id":{id},"method":"#);
         let line = OversizedLine::new(head.as_bytes(), b"");
         let events = self.wire(on).connection.too_long(line, &mut out).events;
         self.step.out = out;
