@@ -410,7 +410,7 @@ mod steps {
         fn take<'m>(
             &mut self,
             events: impl IntoIterator<Item = Event<'m>>,
-        ) -> Vec<Box<mcp_resources_engine::connection::HeldRequest>> {
+        ) -> Vec<mcp_resources_engine::connection::HeldRequest> {
             let mut again = Vec::new();
             for event in events {
                 match event {
@@ -419,7 +419,7 @@ mod steps {
                         self.questions.push((request.token, uris.collect()));
                     }
                     Event::Read(read) => self.reads.push(read.token),
-                    Event::Again(held) => again.push(held),
+                    Event::Again(held) => again.push(*held),
                     _ => self.others += 1,
                 }
             }
