@@ -31,7 +31,10 @@ test('ten megabytes of arguments: the request has its own error, and the author 
   const { server, told } = counting();
   const client = await Client.connect(server);
   for (const _ of [1, 2]) {
-    await assert.rejects(call(client, 'count', { text: 'x'.repeat(MUCH) }), { code: -32600, message: /Message too large/ });
+    await assert.rejects(call(client, 'count', { text: 'x'.repeat(MUCH) }), {
+      code: -32600,
+      message: /Message too large/,
+    });
   }
   assert.equal(await call(client, 'count', { text: 'x'.repeat(1_000_000) }), '1000000');
   client.close();
