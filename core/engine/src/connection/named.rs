@@ -313,7 +313,9 @@ pub(super) fn write_tool(
     mut result: ToolResult<'_>,
     out: &mut Vec<u8>,
 ) -> WrittenReply {
-    if let Some(redactor) = context.engine.amounts().redactor() {
+    if let Some(amounts) = context.engine.amounts()
+        && let Some(redactor) = amounts.redactor()
+    {
         result.content.iter_mut().for_each(|block| blocks::redact(block, redactor));
         result.structured = result.structured.map(|json| redactor.redact(json));
     }
@@ -363,7 +365,9 @@ pub(super) fn write_tool(
 }
 
 fn write_prompt(context: &ReplyContext, mut result: PromptResult<'_>, out: &mut Vec<u8>) -> WrittenReply {
-    if let Some(redactor) = context.engine.amounts().redactor() {
+    if let Some(amounts) = context.engine.amounts()
+        && let Some(redactor) = amounts.redactor()
+    {
         result.messages.iter_mut().for_each(|message| blocks::redact(&mut message.content, redactor));
     }
     let revision = context.ticket.revision;

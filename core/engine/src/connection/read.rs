@@ -175,6 +175,9 @@ impl Connection {
     fn find<'m>(&self, request: &Request<'_, '_>, normal: &Cow<'m, str>) -> (ReadTarget<'m>, Vec<String>) {
         let catalog = self.engine.catalog();
         let lacking = |route: &CatalogRoute<'_, '_>| {
+            if route.scopes().is_empty() {
+                return Vec::new();
+            }
             let lacking = self.engine.guard().missing(request.principal, route.scopes());
             lacking.into_iter().map(str::to_owned).collect()
         };
@@ -458,7 +461,9 @@ impl ReadTask {
             let own = result.contents.iter_mut().filter(|entry| entry.uri.is_none() && entry.meta.is_none());
             own.for_each(|entry| entry.meta = Some(Cow::Owned(meta.to_owned())));
         }
-        if let Some(redactor) = context.engine.amounts().redactor() {
+        if let Some(amounts) = context.engine.amounts()
+            && let Some(redactor) = amounts.redactor()
+        {
             contents::redact(&mut result, redactor);
         }
         Answer::Contents(result)

@@ -154,7 +154,8 @@ impl Connection {
             let refused = self.refuse(request, INTERNAL_ERROR, "Too many requests in flight", out);
             return Err(Box::new(refused));
         }
-        match self.engine.amounts().limiter().enter(request.principal, request.now) {
+        let Some(amounts) = self.engine.amounts() else { return Ok(Room(None)) };
+        match amounts.limiter().enter(request.principal, request.now) {
             Ok(permit) => Ok(Room(permit)),
             Err(error) => Err(Box::new(self.fail(request, &error, uri, out))),
         }
@@ -218,7 +219,7 @@ impl Connection {
         if self.access.is_repeated() {
             return None;
         }
-        let taken = self.engine.amounts().limiter().take(class, request.principal, request.now);
+        let taken = self.engine.amounts()?.limiter().take(class, request.principal, request.now);
         taken.err().map(|error| self.fail(request, &error, uri, out))
     }
 }
@@ -233,10 +234,10 @@ impl Connection {
         normal: &str,
         lacking: Vec<String>,
     ) -> Result<(), RefusedRequest> {
-        let guard = self.engine.guard();
-        if guard.is_open_to(request.principal) && lacking.is_empty() {
+        if lacking.is_empty() && self.engine.is_open_to(request.principal) {
             return Ok(());
         }
+        let guard = self.engine.guard();
         let mut missing = lacking;
         match self.engine.decide(&guard, request.principal, normal) {
             Decision::Allow => {}

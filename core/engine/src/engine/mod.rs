@@ -74,6 +74,8 @@ pub struct Engine {
     edits: Mutex<()>,
     hub: Hub,
     guard: ArcSwap<Guard>,
+    /// Whether `guard` has no rules about URIs, so that most requests need not load it.
+    is_open: AtomicBool,
     state_seal: Option<Seal>,
     cursor_seal: Seal,
     reached: Reached,
@@ -82,6 +84,8 @@ pub struct Engine {
     lists: KeptLists,
     cache: Option<Arc<ReadCache>>,
     amounts: ArcSwap<Amounts>,
+    /// Whether `amounts` has any, so that most requests need not load them.
+    has_amounts: AtomicBool,
     /// Held while the policy or the description is replaced; the policy that is in force.
     policy: Mutex<Policy>,
     /// Total size, in bytes, of the contents that are being gathered.
@@ -114,6 +118,7 @@ impl Engine {
             catalog: ArcSwap::from_pointee(catalog),
             edits: Mutex::new(()),
             hub: Hub::new(limits),
+            is_open: AtomicBool::new(guard.is_open()),
             guard: ArcSwap::from_pointee(guard),
             policy: Mutex::new(options.guard.clone()),
             state_seal: state_seal(&options),
@@ -123,6 +128,7 @@ impl Engine {
             mounts: AtomicU32::new(0),
             lists: KeptLists::new(limits),
             cache: options.cache.then(|| ReadCache::new(limits)),
+            has_amounts: AtomicBool::new(!amounts.is_empty()),
             amounts: ArcSwap::from_pointee(amounts),
             held: AtomicUsize::new(0),
             audit: options.audit.then(|| AuditQueue::new(limits.audit_queue)),
@@ -318,7 +324,9 @@ impl Engine {
 
     /// Redacts the constants of `edits`, and returns the entries of the read cache that they affect.
     fn prepare(&self, edits: &mut [Edit]) -> Concerned {
-        if let Some(redactor) = self.amounts().redactor() {
+        if let Some(amounts) = self.amounts()
+            && let Some(redactor) = amounts.redactor()
+        {
             edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
         }
         let added = if self.cache.is_some() { self.added(edits) } else { Vec::new() };
@@ -428,23 +436,33 @@ impl Engine {
         self.cache.as_ref()
     }
 
-    /// The limits of the policy: rates, sizes, redaction.
-    pub(crate) fn amounts(&self) -> arc_swap::Guard<Arc<Amounts>> {
-        self.amounts.load()
+    /// The limits of the policy: rates, sizes, redaction. `None` if it has none.
+    pub(crate) fn amounts(&self) -> Option<arc_swap::Guard<Arc<Amounts>>> {
+        self.has_amounts.load(Ordering::Acquire).then(|| self.amounts.load())
+    }
+
+    /// Whether the policy has no rules about URIs.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Acquire)
+    }
+
+    /// Whether the policy has no rules about URIs for `principal`.
+    pub(crate) fn is_open_to(&self, principal: &Principal) -> bool {
+        self.is_open() && principal.uris().is_none()
     }
 
     /// Maximum size in bytes of a read of `normal`.
     pub(crate) fn most_bytes(&self, normal: &str) -> usize {
         let own = self
             .amounts()
-            .max_size(normal)
+            .and_then(|amounts| amounts.max_size(normal))
             .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
         self.limits().contents.min(own)
     }
 
     /// Whether contents must be complete before they are encoded, for redaction or a transform.
     pub(crate) fn looks_at_contents(&self) -> bool {
-        self.amounts().redactor().is_some() || self.options.transforms
+        self.options.transforms || self.amounts().is_some_and(|amounts| amounts.redactor().is_some())
     }
 
     pub(crate) fn hub(&self) -> &Hub {

@@ -9,6 +9,7 @@ use crate::guard::{Amounts, Guard, Policy};
 use crate::hub::ListKinds;
 use crate::now::Now;
 use crate::resource::RegistrationError;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 impl Engine {
@@ -34,9 +35,15 @@ impl Engine {
             != (&policy.rate, policy.concurrency, &policy.max_size);
         let amounts = Amounts::new(policy, self.options.limits.principals)?;
         if has_other_amounts {
+            let has_amounts = !amounts.is_empty();
             self.amounts.store(Arc::new(amounts));
+            self.has_amounts.store(has_amounts, Ordering::Release);
         }
+        let is_open = guard.is_open();
+        // In this order: nobody takes a guard with rules for an open one.
+        self.is_open.store(false, Ordering::SeqCst);
         self.guard.store(Arc::new(guard));
+        self.is_open.store(is_open, Ordering::SeqCst);
         current.clone_from(policy);
         drop(current);
         self.reached.clear();

@@ -48,7 +48,7 @@ impl Reached {
 impl Engine {
     /// Whether some principal may not see everything.
     pub(crate) fn restricts(&self) -> bool {
-        !self.guard().is_open() || self.has_access() || self.has_grants() || self.catalog().has_scopes()
+        !self.is_open() || self.has_access() || self.has_grants() || self.catalog().has_scopes()
     }
 
     /// Whether `principal` may read `uri`, given in any spelling. Where a handler decides, this needs a known answer.
@@ -61,11 +61,14 @@ impl Engine {
 
     /// Whether the guard lets `principal` use the URI `normal`, which is in normal form. A handler may still refuse it.
     pub(crate) fn sees(&self, principal: &Principal, normal: &str) -> bool {
+        let catalog = self.catalog();
+        if self.is_open_to(principal) && !catalog.has_scopes() {
+            return true;
+        }
         let guard = self.guard();
         if self.decide(&guard, principal, normal) != Decision::Allow {
             return false;
         }
-        let catalog = self.catalog();
         !catalog.has_scopes() || guard.missing(principal, catalog.route(normal).scopes()).is_empty()
     }
 
@@ -266,8 +269,10 @@ impl Engine {
 
     /// The caching hint, made private if principals may see different things.
     pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
-        let differs =
-            self.guard().differs() || self.has_access() || self.has_grants() || self.catalog().has_scopes();
+        let differs = !self.is_open() && self.guard().differs()
+            || self.has_access()
+            || self.has_grants()
+            || self.catalog().has_scopes();
         if differs { CacheHint { scope: CacheScope::Private, ..hint } } else { hint }
     }
 

@@ -35,6 +35,11 @@ impl Amounts {
         })
     }
 
+    /// Whether nothing is limited or redacted.
+    pub fn is_empty(&self) -> bool {
+        self.limiter.is_empty() && self.redactor.is_none() && self.max.is_empty()
+    }
+
     /// Checks that the limits of a policy can be compiled.
     ///
     /// # Errors

@@ -174,6 +174,11 @@ impl Limiter {
         }
     }
 
+    /// Whether it limits nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.concurrency.is_none() && self.gates.iter().all(Option::is_none)
+    }
+
     /// The number of known principals and networks: for metrics and leak tests.
     pub fn principals(&self) -> usize {
         self.named.lock().slots.len() + self.anonymous.lock().slots.len()
