@@ -53,13 +53,17 @@ impl Connection {
         self.writer_for(raw).complete(out, |result| {
             result.str("protocolVersion", revision.as_str());
             result.object("capabilities", |capabilities| {
-                engine.write_capabilities(capabilities, revision, notifies, step.arrival.principal);
+                engine.write_capabilities(
+                    &engine.catalog(),
+                    capabilities,
+                    revision,
+                    notifies,
+                    step.arrival.principal,
+                );
             });
             let info = engine.description();
             result.value("serverInfo").extend_from_slice(info.server_info(revision).as_bytes());
-            if let Some(instructions) = engine.instructions_for(step.arrival.principal) {
-                result.str("instructions", &instructions);
-            }
+            engine.instruct(&info, step.arrival.principal, |text| result.str("instructions", text));
         });
         // The session is notified of changed lists from now on.
         RequestOutcome::answered().with(notifies.then(|| engine.mark_interest([])).flatten())
@@ -68,18 +72,19 @@ impl Connection {
     /// `server/discover`.
     pub(super) fn discover<'m>(&self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> RequestOutcome<'m> {
         let engine = &self.engine;
-        let response = self.response_writer(request);
+        let catalog = engine.catalog();
+        let description = engine.description();
+        let server_info = engine.names_itself().then(|| description.member());
+        let response = self.writer_naming(server_info, request);
         response.complete(out, |result| {
             result.array("supportedVersions", |list| {
                 engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));
             });
             result.object("capabilities", |writer| {
-                engine.write_capabilities(writer, response.revision, true, request.principal);
+                engine.write_capabilities(&catalog, writer, response.revision, true, request.principal);
             });
-            if let Some(instructions) = engine.instructions_for(request.principal) {
-                result.str("instructions", &instructions);
-            }
-            contents::hint(result, &response, engine.shared(engine.options().discover_cache));
+            engine.instruct(&description, request.principal, |text| result.str("instructions", text));
+            contents::hint(result, &response, engine.shared_in(&catalog, engine.options().discover_cache));
         });
         RequestOutcome::answered()
     }

@@ -57,7 +57,15 @@ pub(super) enum RefusedRequest {
 
 impl Connection {
     pub(super) fn response_writer<'a>(&'a self, request: &Request<'_, 'a>) -> ResponseWriter<'a> {
-        let server_info = self.engine.server_info_member();
+        self.writer_naming(self.engine.server_info_member(), request)
+    }
+
+    /// The same with the member that names the server.
+    pub(super) fn writer_naming<'a>(
+        &'a self,
+        server_info: Option<Arc<str>>,
+        request: &Request<'_, 'a>,
+    ) -> ResponseWriter<'a> {
         ResponseWriter {
             envelope: self.envelope(),
             id: request.id,

@@ -76,6 +76,8 @@ pub struct Engine {
     guard: ArcSwap<Guard>,
     /// Whether `guard` has no rules about URIs, so that most requests need not load it.
     is_open: AtomicBool,
+    /// Whether `guard` shows different things to two principals.
+    guard_differs: AtomicBool,
     state_seal: Option<Seal>,
     cursor_seal: Seal,
     reached: Reached,
@@ -119,6 +121,7 @@ impl Engine {
             edits: Mutex::new(()),
             hub: Hub::new(limits),
             is_open: AtomicBool::new(guard.is_open()),
+            guard_differs: AtomicBool::new(guard.differs()),
             guard: ArcSwap::from_pointee(guard),
             policy: Mutex::new(options.guard.clone()),
             state_seal: state_seal(&options),
@@ -446,6 +449,11 @@ impl Engine {
         self.is_open.load(Ordering::Acquire)
     }
 
+    /// Whether two principals may see different things by the policy.
+    pub(crate) fn guard_differs(&self) -> bool {
+        self.guard_differs.load(Ordering::Acquire)
+    }
+
     /// Whether the policy has no rules about URIs for `principal`.
     pub(crate) fn is_open_to(&self, principal: &Principal) -> bool {
         self.is_open() && principal.uris().is_none()
@@ -533,12 +541,12 @@ impl Engine {
     /// notifications, so those are not declared.
     pub(crate) fn write_capabilities(
         &self,
+        catalog: &Catalog,
         writer: &mut ObjectWriter<'_>,
         revision: Revision,
         notified: bool,
         principal: &Principal,
     ) {
-        let catalog = self.catalog();
         writer.object("resources", |resources| {
             if self.options.subscribe && notified {
                 resources.bool("subscribe", true);
@@ -547,14 +555,14 @@ impl Engine {
                 resources.bool("listChanged", true);
             }
         });
-        if self.completes(&catalog, principal) && revision.has_completions_capability() {
+        if self.completes(catalog, principal) && revision.has_completions_capability() {
             writer.object("completions", |_| ());
         }
         if self.options.logging {
             writer.object("logging", |_| ());
         }
-        let has_tools = self.options.tools || self.sees_any_tool(&catalog, principal);
-        let has_prompts = self.options.prompts || self.sees_any_prompt(&catalog, principal);
+        let has_tools = self.options.tools || self.sees_any_tool(catalog, principal);
+        let has_prompts = self.options.prompts || self.sees_any_prompt(catalog, principal);
         let offered = [("tools", has_tools), ("prompts", has_prompts)];
         for (name, _) in offered.iter().filter(|(_, is_offered)| *is_offered) {
             writer.object(name, |named| {
@@ -582,8 +590,7 @@ impl Engine {
             for (id, settings) in own {
                 writer.named(id).extend_from_slice(settings.as_bytes());
             }
-            for entry in
-                catalog.extensions().filter(|entry| self.sees_mount(&catalog, principal, entry.mount))
+            for entry in catalog.extensions().filter(|entry| self.sees_mount(catalog, principal, entry.mount))
             {
                 writer.named(&entry.id).extend_from_slice(entry.settings.as_bytes());
             }

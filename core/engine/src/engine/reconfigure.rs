@@ -40,9 +40,12 @@ impl Engine {
             self.has_amounts.store(has_amounts, Ordering::Release);
         }
         let is_open = guard.is_open();
-        // In this order: nobody takes a guard with rules for an open one.
+        let differs = guard.differs();
+        // In this order: nobody takes a guard with rules for an open one, or shares what differs.
         self.is_open.store(false, Ordering::SeqCst);
+        self.guard_differs.store(true, Ordering::SeqCst);
         self.guard.store(Arc::new(guard));
+        self.guard_differs.store(differs, Ordering::SeqCst);
         self.is_open.store(is_open, Ordering::SeqCst);
         current.clone_from(policy);
         drop(current);

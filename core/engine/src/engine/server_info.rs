@@ -65,7 +65,7 @@ impl ServerDescription {
     }
 
     /// As a member of `_meta`.
-    pub(super) fn member(&self) -> Arc<str> {
+    pub(crate) fn member(&self) -> Arc<str> {
         self.member.clone()
     }
 }

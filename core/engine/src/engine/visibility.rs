@@ -3,6 +3,7 @@
 //!
 //! Law: lists, capabilities and notifications use these functions, so that all of them agree with the result of a read.
 
+use super::server_info::ServerDescription;
 use super::{AccessView, Engine};
 use crate::catalog::{
     Catalog, CatalogRoute, ForeignTemplate, ListedTemplate, Lister, MountId, PromptEntry, TemplateEntry,
@@ -48,7 +49,12 @@ impl Reached {
 impl Engine {
     /// Whether some principal may not see everything.
     pub(crate) fn restricts(&self) -> bool {
-        !self.is_open() || self.has_access() || self.has_grants() || self.catalog().has_scopes()
+        self.restricts_in(&self.catalog())
+    }
+
+    /// The same for a catalogue that is loaded already.
+    fn restricts_in(&self, catalog: &Catalog) -> bool {
+        !self.is_open() || self.has_access() || self.has_grants() || catalog.has_scopes()
     }
 
     /// Whether `principal` may read `uri`, given in any spelling. Where a handler decides, this needs a known answer.
@@ -202,20 +208,34 @@ impl Engine {
     /// Whether `principal` may know about a mount: it may see one of its templates, or the mount has none.
     pub(crate) fn sees_mount(&self, catalog: &Catalog, principal: &Principal, mount: MountId) -> bool {
         let own = || catalog.templates().iter().filter(|entry| entry.mount == Some(mount));
-        self.guard().is_open()
+        self.is_open_to(principal)
             || own().next().is_none()
             || own().any(|entry| self.sees_template(principal, entry))
     }
 
-    /// The instructions for `principal`: those for everybody, and the parts about what it may see.
-    pub(crate) fn instructions_for(&self, principal: &Principal) -> Option<String> {
-        let description = self.description();
-        let parts = description.instruction_parts().iter();
-        let known =
-            parts.filter(|(_, about)| about.iter().any(|about| self.sees_foreign(principal, Some(about))));
+    /// Passes on the instructions for `principal`, if there are any: those for everybody, and the parts about what it may
+    /// see.
+    pub(crate) fn instruct(
+        &self,
+        description: &ServerDescription,
+        principal: &Principal,
+        write: impl FnOnce(&str),
+    ) {
+        let parts = description.instruction_parts();
+        if parts.is_empty() {
+            if let Some(text) = description.instructions() {
+                write(text);
+            }
+            return;
+        }
+        let known = parts
+            .iter()
+            .filter(|(_, about)| about.iter().any(|about| self.sees_foreign(principal, Some(about))));
         let texts: Vec<&str> =
             description.instructions().into_iter().chain(known.map(|(text, _)| text.as_str())).collect();
-        (!texts.is_empty()).then(|| texts.join(" "))
+        if !texts.is_empty() {
+            write(&texts.join(" "));
+        }
     }
 
     /// Whether `principal` may know about a prompt.
@@ -257,7 +277,7 @@ impl Engine {
     /// Whether the configuration permits lists to be shared between principals.
     pub(super) fn may_share_lists(&self) -> bool {
         self.options.list_cache.scope == CacheScope::Public
-            && !self.guard().differs()
+            && !self.guard_differs()
             && !self.has_access()
             && !self.has_grants()
     }
@@ -269,17 +289,19 @@ impl Engine {
 
     /// The caching hint, made private if principals may see different things.
     pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
-        let differs = !self.is_open() && self.guard().differs()
-            || self.has_access()
-            || self.has_grants()
-            || self.catalog().has_scopes();
+        self.shared_in(&self.catalog(), hint)
+    }
+
+    /// The same for a catalogue that is loaded already.
+    pub(crate) fn shared_in(&self, catalog: &Catalog, hint: CacheHint) -> CacheHint {
+        let differs = self.guard_differs() || self.has_access() || self.has_grants() || catalog.has_scopes();
         if differs { CacheHint { scope: CacheScope::Private, ..hint } } else { hint }
     }
 
     /// Whether a variable of a template that `principal` may know about has a completer.
     pub(super) fn has_completers(&self, catalog: &Catalog, principal: &Principal) -> bool {
         catalog.has_completers()
-            && (!self.restricts()
+            && (!self.restricts_in(catalog)
                 || catalog.fallback().is_some()
                 || self.has_own_completers(catalog, principal))
     }

@@ -498,6 +498,9 @@ impl ScopeRules {
         subjects: &Subjects<'_>,
     ) -> Vec<&str> {
         let mut missing: Vec<&str> = Vec::new();
+        if self.needed.is_empty() {
+            return missing;
+        }
         // Visits all matches: all missing scopes are reported at once.
         let _ = self.each(personal, subjects, &mut |row| {
             for scope in &self.needed[row] {
