@@ -3,7 +3,7 @@
 use super::*;
 use mcp_resources_provider_kit::wanted::while_wanted;
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A Drive that answers every call with the next of these, and then with the last one: the head's lines, and the body.
@@ -24,6 +24,10 @@ fn drive(answers: Vec<(String, String)>) -> Drive {
             next += usize::from(!is_token);
             let length = body.len();
             let _ = write!(socket, "{lines}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+            // A request that came in two parts is read to its end: closed before, the connection would be reset.
+            let _ = socket.shutdown(Shutdown::Write);
+            let _ = socket.set_read_timeout(Some(Duration::from_secs(5)));
+            let _ = std::io::copy(&mut socket, &mut std::io::sink());
         }
     });
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
