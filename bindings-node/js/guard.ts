@@ -17,7 +17,7 @@ export interface Policy {
   readonly deny?: OneOrMany;
   /** The scopes that a token must have for the URIs of a glob. Default: none. */
   readonly scopes?: Readonly<Record<string, OneOrMany>>;
-  /** The groups of which one sees the URIs of a glob; to others they do not exist. A scope counts as a group. Default: none. */
+  /** The groups that may use the URIs of a glob. Only members of one of them see these URIs; a scope counts as a group. Default: none. */
   readonly groups?: Readonly<Record<string, OneOrMany>>;
   /** Restrictions for single principals, by their identity; the client on stdio is `""`. Default: none. */
   readonly principals?: Readonly<Record<string, PrincipalPolicy>>;

@@ -177,8 +177,8 @@ impl Principal {
         self.expires
     }
 
-    /// Identity, scopes and granted URIs as one text. Principals for which it differs may get different contents, so cached
-    /// results are not shared between them.
+    /// Identity, scopes, groups and granted URIs as one text. Principals for which it differs may get different contents, so
+    /// cached results are not shared between them.
     pub(crate) fn authority(&self) -> Cow<'_, str> {
         // Does not occur at the beginning of the short form.
         const LONG: char = '\0';

@@ -90,7 +90,7 @@ pub(super) fn open(
     Ok(Some(ServeEndpoint { address, rules, auth, certificate, status: args.status.clone() }))
 }
 
-/// The warning about sources that nobody can know, because nobody has a group.
+/// The warning about sources with `for` where no client has an identity, so that no client can see them.
 pub(super) fn without_groups(document: &ServeDocument, args: &Serve) -> Option<&'static str> {
     if !document.has_audiences() || document.auth.is_some() {
         return None;

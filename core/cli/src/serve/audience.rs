@@ -1,7 +1,7 @@
 //! `for` of the entries: sources that exist for some people only, as rules of the policy.
 //!
-//! Law: whoever does not belong to `for` of an entry sees none of its URIs, also not the indexes of a kind whose entries are all
-//! for others. The rules are those of the guard, so lists, templates, reads, completion, subscriptions and tools follow.
+//! Law: a principal that `for` of an entry does not name sees none of the entry's URIs. If all entries of a kind are for others,
+//! it does not see the indexes of that kind either. The rules are those of the guard, so lists, templates, reads, completion, subscriptions and tools follow.
 
 use super::document::ServeDocument;
 use mcp_resources_engine::guard::{Policy, ScopeList};

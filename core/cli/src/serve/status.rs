@@ -54,7 +54,7 @@ impl StatusListener {
             };
             let server = server.clone();
             tokio::spawn(async move {
-                // Whoever asks has left, or is too slow.
+                // It fails if the client has left or is too slow.
                 let _ = tokio::time::timeout(TIME, answer(stream, &server)).await;
                 drop(permit);
             });

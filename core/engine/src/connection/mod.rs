@@ -106,6 +106,13 @@ pub enum ConnectionKind {
 /// The message of the error for a request larger than [`Limits::message`](crate::limits::Limits::message).
 pub(crate) const TOO_LARGE: &str = "Message too large";
 
+/// What the log says of a request larger than the limit of `max` bytes.
+pub(crate) fn too_large_advice(max: usize) -> String {
+    format!(
+        "a message was refused: it is larger than the limit \"message\" of {max} bytes, which you can raise"
+    )
+}
+
 /// One message with its sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'m> {
@@ -236,14 +243,12 @@ impl Connection {
         self.batches.take_completed()
     }
 
-    /// Answers a line that was larger than [`Limits::message`](crate::limits::Limits::message), which the runtime has
-    /// discarded, with an error: of its request, if its id was found. The first one is told to the author.
+    /// Refuses a line that was larger than [`Limits::message`](crate::limits::Limits::message), which the runtime has
+    /// discarded. The error has the id of the request if it was found. The log names the limit once for each connection.
     pub fn too_long(&mut self, line: OversizedLine<'_>, out: &mut Vec<u8>) -> RequestOutcome<'static> {
         let outcome = self.unreadable(line.id(), INVALID_REQUEST, TOO_LARGE, out);
-        let max = self.engine.limits().message;
-        let misuse = (!std::mem::replace(&mut self.told_too_large, true)).then(|| {
-            format!("a message was refused: it is larger than the limit \"message\" of {max} bytes, which you can raise")
-        });
+        let is_first = !std::mem::replace(&mut self.told_too_large, true);
+        let misuse = is_first.then(|| too_large_advice(self.engine.limits().message));
         RequestOutcome { misuse, ..outcome }
     }
 

@@ -1,7 +1,7 @@
 //! A new policy or description for a server that serves.
 //!
-//! Law: a request sees one policy, the old or the new one. What was kept under the old one is dropped before anybody is told
-//! that the lists have changed, so that a client that lists again gets what it may see now.
+//! Law: each decision follows one policy, the old or the new one. Results that were kept under the old policy are dropped before
+//! clients hear that the lists have changed, so a client that lists again gets what it may see now.
 
 use super::server_info::ServerDescription;
 use super::{Engine, ServerInfo};
@@ -41,7 +41,7 @@ impl Engine {
         }
         let is_open = guard.is_open();
         let differs = guard.differs();
-        // In this order: nobody takes a guard with rules for an open one, or shares what differs.
+        // The flags are strict while the guard is replaced, so no request skips the rules of the new one.
         self.is_open.store(false, Ordering::SeqCst);
         self.guard_differs.store(true, Ordering::SeqCst);
         self.guard.store(Arc::new(guard));

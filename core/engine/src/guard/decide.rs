@@ -114,7 +114,7 @@ struct Narrowed {
     scopes: Box<[String]>,
 }
 
-/// The scopes that URIs require: all of a glob, or the groups of which one suffices.
+/// The requirements of URIs, by glob: scopes, of which a principal needs all, or groups, of which it needs one.
 #[derive(Debug, Default)]
 struct ScopeRules {
     globs: GlobSet,

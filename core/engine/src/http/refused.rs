@@ -4,7 +4,7 @@
 //! table is limited in size, and the same refusal is logged at most once a minute.
 
 use super::head::{RequestHead, Response};
-use crate::connection::TOO_LARGE;
+use crate::connection::{TOO_LARGE, too_large_advice};
 use crate::now::{Millis, Now};
 use crate::version::INVALID_REQUEST;
 use std::sync::{Mutex, PoisonError};
@@ -83,11 +83,7 @@ impl Refused {
                 "closed a connection at once: its client has {max} others; behind a proxy, raise the limit \
                  \"connections_per_client\""
             ),
-            Self::Message(max) => {
-                format!(
-                    "a message was refused: it is larger than the limit \"message\" of {max} bytes, which you can raise"
-                )
-            }
+            Self::Message(max) => too_large_advice(*max),
             Self::Path(value, served) => format!(
                 "nothing is served at the path {value}, which a client asked for: the endpoint is at {served:?}, which \
                  the option \"path\" changes"

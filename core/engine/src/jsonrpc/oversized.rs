@@ -41,22 +41,22 @@ impl<'l> OversizedLine<'l> {
     }
 }
 
-/// The id among the members at the beginning of `text` that are texts, numbers or words, and what follows these.
-fn leading(mut text: &[u8]) -> (Option<Id<'_>>, &[u8]) {
+/// The id among the members at the beginning of `text` that are texts, numbers or words, and what follows the last of these.
+fn leading(text: &[u8]) -> (Option<Id<'_>>, &[u8]) {
     let mut id = None;
-    while let Some((name, rest)) = scalar(text.trim_ascii_start()) {
-        let Some(value) = rest.trim_ascii_start().strip_prefix(b":") else { break };
-        let Some((value, rest)) = scalar(value.trim_ascii_start()) else { break };
-        let rest = rest.trim_ascii_start();
+    let mut rest = text;
+    let mut next = text;
+    while let Some((name, after)) = scalar(next.trim_ascii_start()) {
+        let Some(value) = after.trim_ascii_start().strip_prefix(b":") else { break };
+        let Some((value, after)) = scalar(value.trim_ascii_start()) else { break };
+        rest = after.trim_ascii_start();
         if name == b"\"id\"" {
             id = Json::parse(value, 1).and_then(Id::from_json);
         }
-        match rest.strip_prefix(b",") {
-            Some(rest) => text = rest,
-            None => return (id, rest),
-        }
+        let Some(after) = rest.strip_prefix(b",") else { break };
+        next = after;
     }
-    (id, text)
+    (id, rest)
 }
 
 /// A text, number or word at the beginning of `text`, and what follows it; `None` if it does not end there.
@@ -76,4 +76,30 @@ fn scalar(text: &[u8]) -> Option<(&[u8], &[u8])> {
             .unwrap_or(text.len())
     };
     (length > 0).then(|| text.split_at(length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // R-153: the id is that of the message, whatever was kept of it.
+    #[test]
+    fn the_id_is_that_of_the_message() {
+        for (head, tail, id) in [
+            (r#"{"id":12,"#, "", Some("12")),
+            // There may be more digits.
+            (r#"{"id":12"#, "", None),
+            (r#"{"jsonrpc":"2.0","id":"a\"b","params":{"x"#, "", Some(r#""a\"b""#)),
+            (r#"{"method":"m","params":{"id":5,"x":"#, r#"xx","id":6}}"#, None),
+            (r#"{"method":"m","params":{"x"#, r#"x"},"id":7,"jsonrpc":"2.0"}"#, Some("7")),
+            (r#"{"params":{"x"#, r#"x"} , "id" : 7 } "#, Some("7")),
+            (r#"[{"id":1,"x"#, r#"x"},{"id":2}]"#, None),
+            (r#"{"params":"x"#, r#"x\"id\":7}"}"#, None),
+            (r#"{"id":null,"x"#, "", None),
+            ("xxx", "xxx", None),
+        ] {
+            let found = OversizedLine::new(head.as_bytes(), tail.as_bytes()).id();
+            assert_eq!(found.map(Id::raw), id, "{head} … {tail}");
+        }
+    }
 }
