@@ -74,8 +74,8 @@ class Policy(TypedDict, total=False):
     scopes: Mapping[str, _OneOrMany]
     """The scopes that a token must have for the URIs of a glob. Default: none."""
     groups: Mapping[str, _OneOrMany]
-    """The groups that may use the URIs of a glob. Only members of one of them see these URIs; a scope counts as a group.
-    Default: none."""
+    """The groups that may use the URIs of a glob. Only members of one of them see these URIs; a scope counts as a
+    group. Default: none."""
     principals: Mapping[str, PrincipalPolicy]
     """Restrictions for single principals, by their identity; the client on stdio is `""`. Default: none."""
     tools: NamePolicy

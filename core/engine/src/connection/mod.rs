@@ -106,7 +106,7 @@ pub enum ConnectionKind {
 /// The message of the error for a request larger than [`Limits::message`](crate::limits::Limits::message).
 pub(crate) const TOO_LARGE: &str = "Message too large";
 
-/// What the log says of a request larger than the limit of `max` bytes.
+/// The log message for a request larger than the limit of `max` bytes.
 pub(crate) fn too_large_advice(max: usize) -> String {
     format!(
         "a message was refused: it is larger than the limit \"message\" of {max} bytes, which you can raise"
