@@ -1,7 +1,8 @@
 //! `for` of the entries: sources that exist for some people only, as rules of the policy.
 //!
-//! Law: a principal that `for` of an entry does not name sees none of the entry's URIs. If all entries of a kind are for others,
-//! it does not see the indexes of that kind either. The rules are those of the guard, so lists, templates, reads, completion, subscriptions and tools follow.
+//! Law: a principal that `for` of an entry does not name sees none of the entry's URIs. If all entries of a kind are for
+//! others, it does not see the indexes of that kind either. The rules are those of the guard, so lists, templates, reads,
+//! completion, subscriptions and tools follow.
 
 use super::document::ServeDocument;
 use mcp_resources_engine::guard::{Policy, ScopeList};
