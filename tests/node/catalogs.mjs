@@ -110,8 +110,9 @@ export class Author {
     const call = new Open(this.on, ctx);
     const number = this.open.length;
     this.open.push(call);
-    this.events.push({ [kind]: { ...event, ...present({ meta: ctx.meta }) } });
+    // Before the call is told, because a signal that was aborted before has no event.
     ctx.signal.addEventListener('abort', () => this.events.push({ cancelled: number }));
+    this.events.push({ [kind]: { ...event, ...present({ meta: ctx.meta }) } });
     return call.answer;
   }
 }
