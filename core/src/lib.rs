@@ -93,6 +93,10 @@ pub use mcp_resources_runtime::transport::{
 #[cfg(feature = "providers")]
 pub use mcp_resources_providers as providers;
 
+// Servers from a configuration file.
+#[cfg(all(feature = "serve", unix))]
+pub use mcp_resources_serve::{ConfigFileError, ConfigOptions, FromConfig};
+
 // A client of servers, with access control.
 #[cfg(all(feature = "client", unix))]
 pub use mcp_resources_client as client;

@@ -3,15 +3,14 @@
 //! Law: exactly one way to prove it. A file of tokens or of a certificate that becomes wrong while the server runs is
 //! reported once, and what was read before stays in force.
 
-use super::document::options_of;
-use crate::output;
-use crate::tokens::{self, TokenEntry};
+use crate::document::options_of;
+use crate::log::{ConfigLog, ConfigMessage};
+use crate::tokens::{TokenEntry, is_open_to_others, read_tokens};
 use mcp_resources_engine::http::{Auth, DeniedToken};
 use mcp_resources_engine::suggest::unexpected;
-use mcp_resources_runtime::server::HttpBuilder;
 use mcp_resources_runtime::sync::Mutex;
 use mcp_resources_runtime::transport::http::{
-    JwtVerifier, ProxyIdentity, StaticTokens, Tls, Verified, Verifier, Verifying,
+    HttpOptions, JwtVerifier, ProxyIdentity, StaticTokens, Tls, Verified, Verifier, Verifying,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -27,7 +26,7 @@ const TLS_KEYS: [&str; 2] = ["cert", "key"];
 
 /// How clients prove who they are, as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AuthSection {
+pub(crate) struct AuthSection {
     proof: Proof,
     /// The public URL of the endpoint.
     resource: Option<String>,
@@ -51,7 +50,7 @@ enum JwtKeys {
 
 /// The files of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TlsSection {
+pub(crate) struct TlsSection {
     cert: PathBuf,
     key: PathBuf,
 }
@@ -100,7 +99,7 @@ impl<'v> Section<'v> {
 }
 
 impl AuthSection {
-    pub(super) fn parse(value: &Value) -> Result<Self, String> {
+    pub(crate) fn parse(value: &Value) -> Result<Self, String> {
         const ONE: &str =
             "write one of tokens: FILE, jwt: {issuer, audience, jwks_url} and identity: {header, from}";
         let section = Section::new("auth", value, &KEYS)?;
@@ -128,10 +127,10 @@ impl AuthSection {
     ///
     /// # Errors
     /// One sentence that names the key, and the file.
-    pub(super) fn open(&self, folder: &Path) -> Result<OpenedAuth, String> {
+    pub(crate) fn open(&self, folder: &Path, log: &ConfigLog) -> Result<OpenedAuth, String> {
         match &self.proof {
             Proof::Tokens(file) => {
-                let file = TokenFile::open(folder.join(file))?;
+                let file = TokenFile::open(folder.join(file), log)?;
                 let mut auth = Auth::handed_out();
                 auth.required_scopes.clone_from(&self.scopes);
                 Ok(OpenedAuth::Tokens(auth, file))
@@ -154,7 +153,7 @@ impl AuthSection {
                 )?;
                 let mut auth = Auth::new(resource, [issuer.clone()]);
                 auth.required_scopes.clone_from(&self.scopes);
-                Ok(OpenedAuth::Jwt(auth, Box::new(verifier)))
+                Ok(OpenedAuth::Jwt(auth, Arc::new(verifier)))
             }
             Proof::Identity { header, groups, from } => {
                 let named = |error| format!("auth.{error}");
@@ -191,7 +190,7 @@ fn identity(value: &Value) -> Result<Proof, String> {
 }
 
 impl TlsSection {
-    pub(super) fn parse(value: &Value) -> Result<Self, String> {
+    pub(crate) fn parse(value: &Value) -> Result<Self, String> {
         let section = Section::new("tls", value, &TLS_KEYS)?;
         let cert = section.needed("cert", "server.pem")?.into();
         Ok(Self { cert, key: section.needed("key", "server.key")?.into() })
@@ -201,7 +200,7 @@ impl TlsSection {
     ///
     /// # Errors
     /// One sentence that names the file.
-    pub(super) fn open(&self, folder: &Path) -> Result<CertificateFiles, String> {
+    pub(crate) fn open(&self, folder: &Path) -> Result<CertificateFiles, String> {
         let cert = folder.join(&self.cert);
         let key = folder.join(&self.key);
         let seen = [FileState::of(&cert), FileState::of(&key)];
@@ -211,34 +210,34 @@ impl TlsSection {
 }
 
 /// The opened section `auth`.
-pub(super) enum OpenedAuth {
+pub(crate) enum OpenedAuth {
     Tokens(Auth, Arc<TokenFile>),
-    Jwt(Auth, Box<JwtVerifier>),
+    Jwt(Auth, Arc<JwtVerifier>),
     Identity(ProxyIdentity),
 }
 
 impl OpenedAuth {
-    /// Adds it to an endpoint.
-    pub(super) fn apply(self, builder: HttpBuilder) -> HttpBuilder {
+    /// Adds it to the options of endpoints. Returns the file to look at while the server runs.
+    pub(crate) fn apply(self, options: &mut HttpOptions) -> Option<Arc<TokenFile>> {
         match self {
-            Self::Tokens(auth, file) => builder.auth(auth, SharedTokens(file)),
-            Self::Jwt(auth, verifier) => builder.auth(auth, *verifier),
-            Self::Identity(proxy) => builder.identity(proxy),
+            Self::Tokens(auth, file) => {
+                options.rules.auth = Some(auth);
+                options.verifier = Some(Arc::new(SharedTokens(file.clone())));
+                return Some(file);
+            }
+            Self::Jwt(auth, verifier) => {
+                options.rules.auth = Some(auth);
+                options.verifier = Some(verifier);
+            }
+            Self::Identity(proxy) => options.identity = Some(proxy),
         }
-    }
-
-    /// The file to look at while the server runs.
-    pub(super) fn file(&self) -> Option<Arc<TokenFile>> {
-        match self {
-            Self::Tokens(_, file) => Some(file.clone()),
-            _ => None,
-        }
+        None
     }
 }
 
 /// The state of a file by which a change is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileState {
+pub(crate) struct FileState {
     inode: u64,
     size: u64,
     modified: (i64, i64),
@@ -246,14 +245,14 @@ pub(super) struct FileState {
 
 impl FileState {
     /// `None` if the file cannot be looked at.
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
     }
 }
 
 /// The tokens of a file, which may change at any time.
-pub(super) struct TokenFile {
+pub(crate) struct TokenFile {
     path: PathBuf,
     current: Mutex<CurrentTokens>,
 }
@@ -265,14 +264,14 @@ struct CurrentTokens {
 }
 
 impl TokenFile {
-    fn open(path: PathBuf) -> Result<Arc<Self>, String> {
+    fn open(path: PathBuf, log: &ConfigLog) -> Result<Arc<Self>, String> {
         let named = |reason: String| format!("auth.tokens: {}: {reason}", path.display());
         // Before the file is read, so that no later change is taken for this one.
         let seen = FileState::of(&path);
-        let entries = tokens::read(&path).map_err(named)?;
-        if tokens::is_open_to_others(&path) {
+        let entries = read_tokens(&path).map_err(named)?;
+        if is_open_to_others(&path) {
             let text = "others than its owner can read or change it; run: chmod 600";
-            output::say("warning", &format!("{}: {text} {}", path.display(), path.display()));
+            log(ConfigMessage::Warning(&format!("{}: {text} {}", path.display(), path.display())));
         }
         let current = CurrentTokens { seen, tokens: verifier(&entries), entries };
         Ok(Arc::new(Self { path, current: Mutex::new(current) }))
@@ -282,12 +281,12 @@ impl TokenFile {
     ///
     /// # Errors
     /// The reason, once for each state of the file. The tokens stay what they were.
-    pub(super) fn refresh(&self) -> Result<Vec<String>, String> {
+    pub(crate) fn refresh(&self) -> Result<Vec<String>, String> {
         let seen = FileState::of(&self.path);
         if self.current.lock().seen == seen {
             return Ok(Vec::new());
         }
-        let read = tokens::read(&self.path);
+        let read = read_tokens(&self.path);
         let mut current = self.current.lock();
         current.seen = seen;
         let entries = read
@@ -332,8 +331,8 @@ impl Verifier for SharedTokens {
 }
 
 /// A certificate that may be renewed at any time.
-pub(super) struct CertificateFiles {
-    pub(super) tls: Tls,
+pub(crate) struct CertificateFiles {
+    pub(crate) tls: Tls,
     cert: PathBuf,
     key: PathBuf,
     seen: [Option<FileState>; 2],
@@ -344,7 +343,7 @@ impl CertificateFiles {
     ///
     /// # Errors
     /// The reason, once for each state of the files. The certificate stays what it was.
-    pub(super) fn refresh(&mut self) -> Result<bool, String> {
+    pub(crate) fn refresh(&mut self) -> Result<bool, String> {
         let seen = [FileState::of(&self.cert), FileState::of(&self.key)];
         if self.seen == seen {
             return Ok(false);
@@ -358,6 +357,7 @@ impl CertificateFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::quiet;
 
     fn wrong(value: Value) -> String {
         AuthSection::parse(&value).unwrap_err()
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_names_the_file() {
         let open = |value: Value| {
-            let opened = AuthSection::parse(&value).unwrap().open(Path::new("/nowhere"));
+            let opened = AuthSection::parse(&value).unwrap().open(Path::new("/nowhere"), &quiet());
             opened.err().unwrap_or_default()
         };
         assert!(
