@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 from . import _core, checks, pool
 from ._core import Edit, Provider, Resource
@@ -168,6 +168,39 @@ class ResourceServer:
     def __init__(self, name: str, *, version: str = "0.0.0", **options: Unpack[ServerOptions]) -> None:
         checks.text("name", name)
         checks.text("version", version)
+        self._set_up(name, (name, version), options)
+
+    @classmethod
+    def from_config(cls, path: str | os.PathLike[str], *, watch: bool = True, **options: Unpack[ServerOptions]) -> Self:
+        """Makes a server from the configuration file of `mcp-resources serve`, with its sources mounted.
+
+        It has the file's guard, limits and audit log. `run("http")`, `serve_http` and `asgi` begin with its paths and
+        tokens, the first two with its TLS too; their own options replace those of the file. Register further resources
+        and tools as ever.
+
+        A changed guard, `for`, name, entry or file of tokens takes effect without ending sessions. A file with a mistake
+        is logged, and changes nothing. A method of a subclass called `__init__` is not called.
+
+        Args:
+            path: the file, in YAML or JSON. Its relative paths begin at its folder.
+            watch: whether changes of the file take effect while the server runs. Default `True`. Tokens and
+                certificates are read again in any case.
+            options: see `ServerOptions`. They replace those of the file; `guard` and the texts about the server stand
+                in the file alone.
+
+        Raises:
+            TypeError: an option does not exist, stands in the file alone, or its value has the wrong type.
+            RegistrationError: the file has a mistake. The message is that of `mcp-resources serve --check`.
+        """
+        for name in options:
+            if name in _core.Config.options():
+                raise TypeError(f"{name} stands in the configuration file, whose changes take effect; write it there")
+        config = _core.Config(os.fspath(path), watch)
+        server = cls.__new__(cls)
+        server._set_up(config.name, config, options)
+        return server
+
+    def _set_up(self, name: str, about: "tuple[str, str] | _core.Config", options: ServerOptions) -> None:
         _check_options(options)
         extensions = [(key, to_json(settings)) for key, settings in options.get("extensions", {}).items()]
         audit = options.pop("audit", None)
@@ -176,7 +209,7 @@ class ResourceServer:
         fields = {**options, "extensions": extensions, "process_key": os.urandom(32)}
         self.name = name
         taken = recorder(audit) if callable(audit) else audit
-        self._core = _core.Server(name, version, fields, _core.Queue(pool.size()), pool.spawn, taken)
+        self._core = _core.Server(about, fields, _core.Queue(pool.size()), pool.spawn, taken)
         watch(self._core)
         self._watches = Watches(self._core)
         self._life = None if lifespan is None else Life(lifespan, self._core.set_lifespan)

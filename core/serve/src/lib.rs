@@ -39,7 +39,7 @@ pub use running::RunningConfig;
 #[doc(hidden)]
 pub use secrets::{masked, without_values};
 #[doc(hidden)]
-pub use server::{LateLog, begin};
+pub use server::{ForeignConfig, ServedConfig, begin};
 #[doc(hidden)]
 pub use tokens::{TokenEntry, read_tokens};
 #[doc(hidden)]

@@ -18,10 +18,9 @@ use mcp_resources_runtime::transport::http::HttpOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The options of a server that a configuration file has in their place. Code that gives them too would be overruled when the
-/// file changes.
-pub const FILE_OPTIONS: [&str; 8] =
-    ["version", "title", "description", "instructions", "expose_as_tools", "guard", "limits", "audit"];
+/// The options of a server that stand in its configuration file alone: what code says of them would be overruled when the file
+/// changes.
+pub const FILE_OPTIONS: [&str; 6] = ["name", "version", "title", "description", "instructions", "guard"];
 
 /// An opened configuration, before its server is made.
 pub struct OpenedConfig {

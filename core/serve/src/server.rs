@@ -3,9 +3,15 @@
 use crate::log::{ConfigFileError, ConfigLog, ConfigMessage};
 use crate::opened::OpenedConfig;
 use crate::watch::ConfigWatch;
+use mcp_resources_engine::engine::{ServerInfo, Setup};
+use mcp_resources_engine::http::Rules;
 use mcp_resources_runtime::provider::Mounts;
+use mcp_resources_runtime::registry::Registry;
 use mcp_resources_runtime::server::{Builder, ResourceServer};
-use std::path::Path;
+use mcp_resources_runtime::sync::Mutex;
+use mcp_resources_runtime::transport::AuditFile;
+use mcp_resources_runtime::transport::http::HttpOptions;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The options of [`FromConfig::from_config_with`].
@@ -93,14 +99,99 @@ fn no_thread(error: &std::io::Error) -> ConfigFileError {
     ConfigFileError::new(&format!("the file cannot be watched, because the system gives no thread: {error}"))
 }
 
+/// An opened configuration for a server whose handlers are of another language.
+#[doc(hidden)]
+pub struct ForeignConfig {
+    opened: OpenedConfig,
+    log: LateLog,
+    looks: bool,
+}
+
+/// The configuration of a running server whose handlers are of another language.
+#[doc(hidden)]
+pub struct ServedConfig {
+    path: PathBuf,
+    http: HttpOptions,
+    watch: Option<ConfigWatch>,
+}
+
+impl ForeignConfig {
+    /// Reads a file, and opens what it names. `looks`: whether its changes take effect while the server runs.
+    ///
+    /// # Errors
+    /// [`ConfigFileError`] for the first mistake.
+    pub fn open(path: &Path, looks: bool) -> Result<Self, ConfigFileError> {
+        let log = LateLog::default();
+        Ok(Self { opened: OpenedConfig::of_file(path, log.as_log())?, log, looks })
+    }
+
+    /// See [`OpenedConfig::setup`].
+    pub fn setup(&self) -> Setup {
+        self.opened.setup()
+    }
+
+    /// See [`OpenedConfig::take_audit`].
+    pub fn take_audit(&mut self) -> Option<AuditFile> {
+        self.opened.take_audit()
+    }
+
+    /// Mounts the sources in the server of a registry with the description `info`, and looks at the files from now on.
+    ///
+    /// # Errors
+    /// [`ConfigFileError`] if the server or a source of it is refused, or the system gives no thread.
+    pub fn begin<H>(
+        self,
+        registry: &Registry<H>,
+        info: ServerInfo,
+    ) -> Result<ServedConfig, ConfigFileError> {
+        let Self { opened, log, looks } = self;
+        let parts = registry.parts().map_err(|error| opened.refused(&error))?;
+        let mounts = parts.mounts.clone();
+        let path = opened.document().path().map(Path::to_owned).unwrap_or_default();
+        let http = opened.http().clone();
+        let running = opened.begin(parts, info)?;
+        let watch = ConfigWatch::start(running, looks).map_err(|error| no_thread(&error))?;
+        log.writes_to(&mounts);
+        Ok(ServedConfig { path, http, watch })
+    }
+}
+
+impl ServedConfig {
+    /// The options with which endpoints begin.
+    pub fn http(&self) -> &HttpOptions {
+        &self.http
+    }
+
+    /// The rules with which an endpoint inside another HTTP server begins.
+    ///
+    /// # Errors
+    /// [`ConfigFileError`] if clients are known by their addresses, which such an endpoint is not told in a way that it can
+    /// trust.
+    pub fn embedded_rules(&self) -> Result<Rules, ConfigFileError> {
+        match &self.http.identity {
+            None => Ok(self.http.rules.clone()),
+            Some(_) => Err(ConfigFileError::new(&format!(
+                "{}: auth.identity needs a server with sockets of its own, which sees the addresses of the proxy; serve \
+                 HTTP without a framework, or give this endpoint an auth of its own",
+                self.path.display()
+            ))),
+        }
+    }
+
+    /// Call this in a forked process.
+    pub fn forked(&self) {
+        self.watch.iter().for_each(ConfigWatch::forked);
+    }
+}
+
 /// A log whose warnings and errors go to the log of a server, which is known later than the first message.
 #[derive(Clone, Default)]
-pub struct LateLog(Arc<LateLogState>);
+struct LateLog(Arc<LateLogState>);
 
 #[derive(Default)]
 struct LateLogState {
     mounts: OnceLock<Weak<Mounts>>,
-    early: mcp_resources_runtime::sync::Mutex<Vec<String>>,
+    early: Mutex<Vec<String>>,
 }
 
 /// Maximum number of messages before the server is known.
@@ -108,7 +199,7 @@ const EARLY: usize = 16;
 
 impl LateLog {
     /// The function that gets messages. Notes are left out.
-    pub fn as_log(&self) -> ConfigLog {
+    fn as_log(&self) -> ConfigLog {
         let state = self.0.clone();
         Arc::new(move |message| {
             let (ConfigMessage::Warning(text) | ConfigMessage::Error(text)) = message else { return };
@@ -129,7 +220,7 @@ impl LateLog {
     }
 
     /// Writes all messages so far, and later ones, to the log of this server.
-    pub fn writes_to(&self, mounts: &Arc<Mounts>) {
+    fn writes_to(&self, mounts: &Arc<Mounts>) {
         // Only the first server is used.
         let _ = self.0.mounts.set(Arc::downgrade(mounts));
         let early = std::mem::take(&mut *self.0.early.lock());
