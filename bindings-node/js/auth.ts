@@ -1,5 +1,5 @@
 /** Bearer tokens of an HTTP endpoint: how they are verified, and what its metadata says (RFC 6750, RFC 9728). */
-import { binding, type TokenVerifier as Native, type PlainValue, type VerifiedFields } from './binding.js';
+import { binding, type TokenVerifier as Native, type PlainValue, type Server, type VerifiedFields } from './binding.js';
 import { checkOptions, checkText, isObject, type Kind, shown, TEXT } from './check.js';
 import { type ErrorKind, McpError, translated } from './errors.js';
 import { type Logger, unverified } from './log.js';

@@ -290,6 +290,14 @@ def _add_template(made: ResourceServer, entry: Json, author: Author) -> None:
         handler.complete(variable)(author.completer(name, variable))
     if "list" in entry:
         handler.list(author.lister(name, pages=entry["list"] == "paged"))
+    if "access" in entry:
+        handler.access(_access(entry["access"]))
+
+
+def _access(decided: Json) -> Callable[[str, dict[str, Any]], bool]:
+    """A function that decides as a catalogue says."""
+    variable, may = decided["variable"], decided["may"]
+    return lambda principal, parameters: principal in may.get(parameters[variable], ())
 
 
 def _options(given: Json) -> Json:

@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Generic, Literal, Protocol, TypeAlias, final
 
-from typing_extensions import Buffer, disjoint_base
+from typing_extensions import Buffer, TypeVar, disjoint_base
 
 from ._edits import Edit
 from ._embedded import EmbeddedLoop, EmbeddedSession, Embedding, Sender
@@ -241,9 +241,14 @@ class TemplateSet:
         """
     def __len__(self) -> int: ...
 
+State = TypeVar("State", covariant=True, default=Any)
+
 @final
-class Context:
-    """The request that a handler answers. It can be used from any thread until the request is answered."""
+class Context(Generic[State]):
+    """The request that a handler answers. It can be used from any thread until the request is answered.
+
+    `Context[Pool]` has a `Pool` in `lifespan`; `Context` alone says nothing of its type.
+    """
     @property
     def uri(self) -> str | None:
         """The URI as the client wrote it; `None` if the request is not a read."""
@@ -291,7 +296,7 @@ class Context:
     def cancelled(self) -> bool:
         """Whether the answer is no longer needed: the request was cancelled, timed out, or is answered."""
     @property
-    def lifespan(self) -> Any:
+    def lifespan(self) -> State:
         """The value that the lifespan of the server yielded; `None` without a lifespan."""
     @property
     def log(self) -> Log:
