@@ -15,6 +15,7 @@ use mcp_resources_runtime::transport::http::{
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ const KEYS: [&str; 5] = ["tokens", "jwt", "identity", "resource", "scopes"];
 const JWT_KEYS: [&str; 4] = ["issuer", "audience", "jwks_url", "keys"];
 const IDENTITY_KEYS: [&str; 3] = ["header", "groups", "from"];
 const TLS_KEYS: [&str; 2] = ["cert", "key"];
+/// Addresses of a proxy.
+const FROM: &str = "[\"10.0.0.0/8\", unix]";
 
 /// How clients prove who they are, as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,10 +64,30 @@ struct Section<'v> {
     members: &'v Map<String, Value>,
 }
 
+/// A key of a section whose value is a text, and such a text.
+struct TextKey {
+    name: &'static str,
+    example: &'static str,
+}
+
+const TOKENS: TextKey = TextKey { name: "tokens", example: "tokens.yaml" };
+const RESOURCE: TextKey = TextKey { name: "resource", example: "https://mcp.example.com/mcp" };
+const ISSUER: TextKey = TextKey { name: "issuer", example: "https://login.example.com" };
+const AUDIENCE: TextKey =
+    TextKey { name: "audience", example: "https://mcp.example.com/mcp, which tokens are made for" };
+const JWKS_URL: TextKey = TextKey { name: "jwks_url", example: "https://login.example.com/keys" };
+const JWKS_FILE: TextKey = TextKey { name: "keys", example: "keys.json" };
+const HEADER: TextKey =
+    TextKey { name: "header", example: "X-User, the header in which the proxy says who a client is" };
+const GROUPS: TextKey = TextKey { name: "groups", example: "X-Groups" };
+const CERT: TextKey = TextKey { name: "cert", example: "server.pem" };
+const KEY: TextKey = TextKey { name: "key", example: "server.key" };
+
 impl<'v> Section<'v> {
-    fn new(path: &'static str, value: &'v Value, known: &[&str]) -> Result<Self, String> {
+    /// `form` is what the value may be.
+    fn new(path: &'static str, value: &'v Value, known: &[&str], form: &str) -> Result<Self, String> {
         let Value::Object(members) = value else {
-            return Err(format!("{path} is {}, expected an object", options_of(value)));
+            return Err(format!("{path} is {}, expected an object, such as {form}", options_of(value)));
         };
         match members.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => Err(format!("{path}: {}", unexpected("key", key, known))),
@@ -72,21 +95,27 @@ impl<'v> Section<'v> {
         }
     }
 
-    fn text(&self, key: &str) -> Result<Option<String>, String> {
-        match self.members.get(key) {
+    fn text(&self, TextKey { name, example }: &TextKey) -> Result<Option<String>, String> {
+        match self.members.get(*name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if !text.is_empty() => Ok(Some(text.clone())),
-            Some(other) => Err(format!("{}.{key} is {}, expected a text", self.path, options_of(other))),
+            Some(other) => {
+                let given = options_of(other);
+                Err(format!("{}.{name} is {given}, expected a text, such as {example}", self.path))
+            }
         }
     }
 
-    fn needed(&self, key: &str, example: &str) -> Result<String, String> {
-        self.text(key)?.ok_or_else(|| format!("{}.{key} is missing; write {key}: {example}", self.path))
+    fn needed(&self, key: &TextKey) -> Result<String, String> {
+        let TextKey { name, example } = key;
+        self.text(key)?.ok_or_else(|| format!("{}.{name} is missing; write {name}: {example}", self.path))
     }
 
-    fn texts(&self, key: &str) -> Result<Vec<String>, String> {
-        let wrong =
-            |other: &Value| format!("{}.{key} is {}, expected a list of texts", self.path, options_of(other));
+    fn texts(&self, key: &str, example: &str) -> Result<Vec<String>, String> {
+        let wrong = |other: &Value| {
+            let given = options_of(other);
+            format!("{}.{key} is {given}, expected a list of texts, such as {example}", self.path)
+        };
         match self.members.get(key) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::String(text)) => Ok(vec![text.clone()]),
@@ -102,10 +131,10 @@ impl AuthSection {
     pub(crate) fn parse(value: &Value) -> Result<Self, String> {
         const ONE: &str =
             "write one of tokens: FILE, jwt: {issuer, audience, jwks_url} and identity: {header, from}";
-        let section = Section::new("auth", value, &KEYS)?;
+        let section = Section::new("auth", value, &KEYS, "{tokens: tokens.yaml}")?;
         let mut given = KEYS[..3].iter().filter(|key| section.members.contains_key(**key));
         let proof = match (given.next(), given.next()) {
-            (Some(&"tokens"), None) => Proof::Tokens(section.needed("tokens", "tokens.yaml")?.into()),
+            (Some(&"tokens"), None) => Proof::Tokens(section.needed(&TOKENS)?.into()),
             (Some(&"jwt"), None) => jwt(section.members.get("jwt").unwrap_or(&Value::Null))?,
             (Some(_), None) => identity(section.members.get("identity").unwrap_or(&Value::Null))?,
             (None, _) => return Err(format!("auth does not say how clients prove who they are; {ONE}")),
@@ -113,7 +142,7 @@ impl AuthSection {
                 return Err(format!("auth has {one} and {other}, which contradict each other; {ONE}"));
             }
         };
-        let parsed = Self { proof, resource: section.text("resource")?, scopes: section.texts("scopes")? };
+        let parsed = Self { proof, resource: section.text(&RESOURCE)?, scopes: section.texts("scopes", "[\"notes:read\"]")? };
         match parsed.proof {
             Proof::Identity { .. } if parsed.resource.is_some() || !parsed.scopes.is_empty() => {
                 Err("auth: resource and scopes are of tokens; with identity the proxy refuses clients itself"
@@ -138,7 +167,7 @@ impl AuthSection {
             Proof::Jwt { issuer, audience, keys } => {
                 let verifier = match keys {
                     JwtKeys::Url(url) => JwtVerifier::from_jwks_url(url.as_str(), issuer, audience)
-                        .map_err(|error| format!("auth.jwt.jwks_url: {error}"))?,
+                        .map_err(|error| format!("auth.jwt.jwks_url is {url:?}: {error}"))?,
                     JwtKeys::File(file) => {
                         let file = folder.join(file);
                         JwtVerifier::from_jwks_file(&file, issuer, audience)
@@ -156,23 +185,30 @@ impl AuthSection {
                 Ok(OpenedAuth::Jwt(auth, Arc::new(verifier)))
             }
             Proof::Identity { header, groups, from } => {
-                let named = |error| format!("auth.{error}");
-                let proxy = ProxyIdentity::new(header, from).map_err(named)?;
-                let proxy = match groups {
-                    Some(groups) => proxy.groups(groups).map_err(named)?,
-                    None => proxy,
+                let header_name = |key: &str, given: &str| {
+                    format!("auth.identity.{key} is {given:?}, expected the name of a header, such as X-User")
                 };
-                Ok(OpenedAuth::Identity(proxy))
+                ProxyIdentity::new(header, [ProxyIdentity::UNIX])
+                    .map_err(|_| header_name("header", header))?;
+                if let Some(wrong) = from.iter().find(|one| ProxyIdentity::new(header, [one]).is_err()) {
+                    let expected = "expected addresses such as 10.0.0.1 or 10.0.0.0/8, or unix";
+                    return Err(format!("auth.identity.from has {wrong:?}, {expected}"));
+                }
+                let proxy = ProxyIdentity::new(header, from).map_err(|error| format!("auth.{error}"))?;
+                Ok(OpenedAuth::Identity(match groups {
+                    Some(groups) => proxy.groups(groups).map_err(|_| header_name("groups", groups))?,
+                    None => proxy,
+                }))
             }
         }
     }
 }
 
 fn jwt(value: &Value) -> Result<Proof, String> {
-    let section = Section::new("auth.jwt", value, &JWT_KEYS)?;
-    let issuer = section.needed("issuer", "https://login.example.com")?;
-    let audience = section.needed("audience", "https://mcp.example.com/mcp, which tokens are made for")?;
-    let keys = match (section.text("jwks_url")?, section.text("keys")?) {
+    let section = Section::new("auth.jwt", value, &JWT_KEYS, "{issuer: URL, audience: URL, jwks_url: URL}")?;
+    let issuer = section.needed(&ISSUER)?;
+    let audience = section.needed(&AUDIENCE)?;
+    let keys = match (section.text(&JWKS_URL)?, section.text(&JWKS_FILE)?) {
         (Some(url), None) => JwtKeys::Url(url),
         (None, Some(file)) => JwtKeys::File(file.into()),
         _ => {
@@ -184,16 +220,20 @@ fn jwt(value: &Value) -> Result<Proof, String> {
 }
 
 fn identity(value: &Value) -> Result<Proof, String> {
-    let section = Section::new("auth.identity", value, &IDENTITY_KEYS)?;
-    let header = section.needed("header", "X-User, the header in which the proxy says who a client is")?;
-    Ok(Proof::Identity { header, groups: section.text("groups")?, from: section.texts("from")? })
+    let section = Section::new("auth.identity", value, &IDENTITY_KEYS, "{header: X-User, from: [\"10.0.0.0/8\"]}")?;
+    let header = section.needed(&HEADER)?;
+    let from = section.texts("from", FROM)?;
+    if from.is_empty() {
+        return Err(format!("auth.identity.from is missing; write from: {FROM}, the addresses of the proxy"));
+    }
+    Ok(Proof::Identity { header, groups: section.text(&GROUPS)?, from })
 }
 
 impl TlsSection {
     pub(crate) fn parse(value: &Value) -> Result<Self, String> {
-        let section = Section::new("tls", value, &TLS_KEYS)?;
-        let cert = section.needed("cert", "server.pem")?.into();
-        Ok(Self { cert, key: section.needed("key", "server.key")?.into() })
+        let section = Section::new("tls", value, &TLS_KEYS, "{cert: server.pem, key: server.key}")?;
+        let cert = section.needed(&CERT)?.into();
+        Ok(Self { cert, key: section.needed(&KEY)?.into() })
     }
 
     /// Reads the two files.
@@ -204,7 +244,17 @@ impl TlsSection {
         let cert = folder.join(&self.cert);
         let key = folder.join(&self.key);
         let seen = [FileState::of(&cert), FileState::of(&key)];
-        let tls = Tls::from_pem(&cert, &key).map_err(|error| format!("tls: {error}"))?;
+        for (name, file) in [("cert", &cert), ("key", &key)] {
+            if fs::metadata(file).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+                let fix = "it does not exist; create it, or name another file";
+                return Err(format!("tls.{name}: {}: {fix}", file.display()));
+            }
+        }
+        let tls = Tls::from_pem(&cert, &key).map_err(|error| {
+            let text = error.to_string();
+            let name = if text.starts_with(&*key.to_string_lossy()) { "key" } else { "cert" };
+            format!("tls.{name}: {text}")
+        })?;
         Ok(CertificateFiles { tls, cert, key, seen })
     }
 }
@@ -405,9 +455,9 @@ mod tests {
         let resource = json!({"jwt": {"issuer": "i", "audience": "a", "jwks_url": "https://a.example/k"}});
         assert!(open(resource).starts_with("auth.resource is missing"));
         let url = json!({"jwt": {"issuer": "i", "audience": "a", "jwks_url": "http://a.example/k"}});
-        assert!(open(url).starts_with("auth.jwt.jwks_url: "));
+        assert!(open(url).starts_with("auth.jwt.jwks_url is \"http://a.example/k\": "));
         let from = json!({"identity": {"header": "X-User", "from": ["10.0.0.0/40"]}});
-        assert!(open(from).starts_with("auth.identity.from: expected addresses"));
+        assert!(open(from).starts_with("auth.identity.from has \"10.0.0.0/40\", expected addresses"));
     }
 
     #[test]

@@ -260,6 +260,10 @@ impl ServerSection {
 impl GuardSection {
     fn parse(value: &Value) -> Result<Self, String> {
         let source = value.clone();
+        if let Some(wrong) = value.get("principals").filter(|given| !given.is_object() && !given.is_null()) {
+            let form = "an object with the rules of each name, such as {bob: {deny: [\"**/drafts/**\"]}}";
+            return Err(format!("guard.principals is {}, expected {form}", options_of(wrong)));
+        }
         let mut members = match value {
             Value::Null => Map::new(),
             Value::Object(members) => members.clone(),
