@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from types import GenericAlias
 from typing import Any, Generic, Literal, Protocol, TypeAlias, final
 
 from typing_extensions import Buffer, TypeVar, disjoint_base
@@ -18,6 +19,7 @@ __all__ = [
     "Admitted",
     "Caller",
     "Channel",
+    "Config",
     "Context",
     "Edit",
     "EmbeddedLoop",
@@ -241,14 +243,15 @@ class TemplateSet:
         """
     def __len__(self) -> int: ...
 
-State = TypeVar("State", covariant=True, default=Any)
+_State = TypeVar("_State", covariant=True, default=Any)
 
 @final
-class Context(Generic[State]):
+class Context(Generic[_State]):
     """The request that a handler answers. It can be used from any thread until the request is answered.
 
     `Context[Pool]` has a `Pool` in `lifespan`; `Context` alone says nothing of its type.
     """
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def uri(self) -> str | None:
         """The URI as the client wrote it; `None` if the request is not a read."""
@@ -296,7 +299,7 @@ class Context(Generic[State]):
     def cancelled(self) -> bool:
         """Whether the answer is no longer needed: the request was cancelled, timed out, or is answered."""
     @property
-    def lifespan(self) -> State:
+    def lifespan(self) -> _State:
         """The value that the lifespan of the server yielded; `None` without a lifespan."""
     @property
     def log(self) -> Log:
