@@ -159,6 +159,9 @@ mod guides {
     #[cfg(feature = "rag")]
     #[doc = include_str!("../../docs/rag.md")]
     mod rag {}
+    #[cfg(feature = "serve")]
+    #[doc = include_str!("../../docs/serve.md")]
+    mod serve {}
     #[cfg(feature = "skills")]
     #[doc = include_str!("../../docs/skills.md")]
     mod skills {}

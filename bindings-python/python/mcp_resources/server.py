@@ -165,6 +165,9 @@ class ResourceServer:
         RegistrationError: the protocol does not allow the value of an option.
     """
 
+    name: str
+    """The name of the server, for programs."""
+
     def __init__(self, name: str, *, version: str = "0.0.0", **options: Unpack[ServerOptions]) -> None:
         checks.text("name", name)
         checks.text("version", version)
