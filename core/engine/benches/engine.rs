@@ -112,7 +112,7 @@ fn large(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/modern/read");
     group.throughput(Throughput::Bytes(MIB as u64));
     for (name, contents) in kinds {
-        let mut connection = connection(0);
+        let mut connection = connection(0, false);
         let principal = Principal::local();
         let mut out = Vec::with_capacity(2 * MIB);
         group.bench_function(format!("1 MiB {name}"), |b| {
