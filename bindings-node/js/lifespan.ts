@@ -12,11 +12,7 @@ export class Lifespan {
   #turn: Promise<unknown> = Promise.resolve();
 
   /** `given` gets what `start` returns, and `undefined` after the last transport has ended. */
-  constructor(
-    start: (() => unknown) | undefined,
-    stop: (() => unknown) | undefined,
-    given: (value: unknown) => void,
-  ) {
+  constructor(start: (() => unknown) | undefined, stop: (() => unknown) | undefined, given: (value: unknown) => void) {
     this.#start = start;
     this.#stop = stop;
     this.#given = given;
@@ -30,7 +26,8 @@ export class Lifespan {
   /** A transport begins: resolved when the server has started. Rejects with the error of `start`; then nothing began. */
   async enter(): Promise<void> {
     this.#users += 1;
-    if (this.#users === 1) this.#turn = this.#turn
+    if (this.#users === 1)
+      this.#turn = this.#turn
         .catch(() => {})
         .then(() => this.#start?.())
         .then(this.#given);

@@ -75,10 +75,7 @@ export interface ReadSource<S = unknown> {
 }
 
 /** Answers a custom method: called with its params, returns the members of the result. */
-export type Method<S = unknown> = (
-  params: JsonObject,
-  ctx: Context<S>,
-) => MethodAnswer | PromiseLike<MethodAnswer>;
+export type Method<S = unknown> = (params: JsonObject, ctx: Context<S>) => MethodAnswer | PromiseLike<MethodAnswer>;
 /** The result of a custom method: its members, a `MethodResult`, or nothing for an empty result. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
 export type MethodAnswer = MethodResult | object | null | undefined | void;

@@ -95,7 +95,7 @@ pub use mcp_resources_providers as providers;
 
 // Servers from a configuration file.
 #[cfg(all(feature = "serve", unix))]
-pub use mcp_resources_serve::{ConfigFileError, ConfigOptions, FromConfig};
+pub use mcp_resources_serve::{ConfigFileError, FromConfig, FromConfigOptions};
 
 // A client of servers, with access control.
 #[cfg(all(feature = "client", unix))]

@@ -97,7 +97,7 @@ async def test_everybody_sees_what_the_file_says(team: Path, way: Any) -> None:
 
 
 async def test_code_adds_to_it(team: Path) -> None:
-    """S-20: resources, tools, providers and lifespan in code stand beside the sources of the file, and under its guard."""
+    """S-20: resources, tools, providers and lifespan in code stand beside the sources, and under the guard."""
 
     @asynccontextmanager
     async def lifespan(server: ResourceServer) -> AsyncIterator[str]:

@@ -293,9 +293,15 @@ MISTAKES: list[tuple[dict[str, object], str]] = [
     ({"auth": {"tokens": "a", "identity": {}}}, "auth has tokens and identity, which contradict each other"),
     ({"auth": {"jwt": {"issuer": "https://id.example.com", "audience": "a"}}}, "auth.jwt: write jwks_url: URL"),
     ({"auth": {"identity": {"header": "X-User"}}}, "auth.identity.from is missing; write from:"),
-    ({"auth": {"identity": {"header": "X-User", "from": ["10/8"]}}}, 'auth.identity.from has "10/8", expected addresses such as'),
+    (
+        {"auth": {"identity": {"header": "X-User", "from": ["10/8"]}}},
+        'auth.identity.from has "10/8", expected addresses such as',
+    ),
     ({"tls": {"cert": "server.pem"}}, "tls.key is missing"),
-    ({"tls": {"cert": "server.pem", "key": "server.key"}}, "tls.cert: {folder}/server.pem: it does not exist; create it"),
+    (
+        {"tls": {"cert": "server.pem", "key": "server.key"}},
+        "tls.cert: {folder}/server.pem: it does not exist; create it",
+    ),
     ({"guard": {"http": {"tls": {}}}}, "write tls beside guard"),
     ({"providers": [FILES | {"for": []}]}, "providers[0].for is empty, so nobody would know the source"),
     ({"providers": [FILES, FILES | {"for": 7}]}, "providers[1].for is 7, expected a list of scopes or groups"),

@@ -25,8 +25,7 @@ impl Config {
     /// Reads the file, and opens what it names. `watch`: whether its changes take effect while the server runs.
     #[napi(catch_unwind, constructor)]
     pub fn new(env: Env, path: String, watch: bool) -> Result<Self> {
-        let opened =
-            ForeignConfig::open(Path::new(&path), watch).map_err(|error| refused(&env, &error))?;
+        let opened = ForeignConfig::open(Path::new(&path), watch).map_err(|error| refused(&env, &error))?;
         Ok(Self { name: opened.setup().info.name, opened: RefCell::new(Some(opened)) })
     }
 

@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, final
 
 from typing_extensions import Buffer, TypeVar, disjoint_base
 
+from ._config import Config
 from ._edits import Edit
 from ._embedded import EmbeddedLoop, EmbeddedSession, Embedding, Sender
 from .functions import Mode, Slot
@@ -397,15 +398,6 @@ class Queue:
     def waiting(self) -> int: ...
     @property
     def threads(self) -> int: ...
-
-@final
-class Config:
-    """An opened configuration file, for one server."""
-    def __new__(cls, path: str, watch: bool) -> Config: ...
-    @staticmethod
-    def options() -> list[str]: ...
-    @property
-    def name(self) -> str: ...
 
 @final
 class Server:

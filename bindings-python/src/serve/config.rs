@@ -43,7 +43,9 @@ impl Config {
 impl Config {
     /// The configuration, once.
     pub(crate) fn take(&self) -> PyResult<ForeignConfig> {
-        lock(&self.opened).take().ok_or_else(|| PyRuntimeError::new_err("the configuration has a server already"))
+        lock(&self.opened)
+            .take()
+            .ok_or_else(|| PyRuntimeError::new_err("the configuration has a server already"))
     }
 }
 

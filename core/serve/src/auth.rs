@@ -142,7 +142,11 @@ impl AuthSection {
                 return Err(format!("auth has {one} and {other}, which contradict each other; {ONE}"));
             }
         };
-        let parsed = Self { proof, resource: section.text(&RESOURCE)?, scopes: section.texts("scopes", "[\"notes:read\"]")? };
+        let parsed = Self {
+            proof,
+            resource: section.text(&RESOURCE)?,
+            scopes: section.texts("scopes", "[\"notes:read\"]")?,
+        };
         match parsed.proof {
             Proof::Identity { .. } if parsed.resource.is_some() || !parsed.scopes.is_empty() => {
                 Err("auth: resource and scopes are of tokens; with identity the proxy refuses clients itself"
@@ -220,7 +224,8 @@ fn jwt(value: &Value) -> Result<Proof, String> {
 }
 
 fn identity(value: &Value) -> Result<Proof, String> {
-    let section = Section::new("auth.identity", value, &IDENTITY_KEYS, "{header: X-User, from: [\"10.0.0.0/8\"]}")?;
+    let section =
+        Section::new("auth.identity", value, &IDENTITY_KEYS, "{header: X-User, from: [\"10.0.0.0/8\"]}")?;
     let header = section.needed(&HEADER)?;
     let from = section.texts("from", FROM)?;
     if from.is_empty() {

@@ -1,7 +1,7 @@
 //! Servers from the configuration file of `mcp-resources serve`: one reader for the command, Rust, Python and Node.
 //!
 //! ```text
-//!  file ──▶ ServeDocument ──▶ OpenedConfig ──▶ a server of any language ──▶ RunningConfig ──▶ ConfigWatch
+//!  file ──▶ ServeDocument ──▶ OpenedConfig ──▶ a server of any language ──▶ RunningConfig ──▶ ServeWatch
 //!           keys, values      sources, tokens,    from its setup             mounts            changes of the files
 //!                             certificate, policy
 //! ```
@@ -25,7 +25,7 @@ mod tokens;
 mod watch;
 
 pub use log::ConfigFileError;
-pub use server::{ConfigOptions, FromConfig};
+pub use server::{FromConfig, FromConfigOptions};
 
 // For the command, the bindings and the fuzz target.
 #[doc(hidden)]
@@ -43,4 +43,4 @@ pub use server::{ForeignConfig, ServedConfig, begin};
 #[doc(hidden)]
 pub use tokens::{TokenEntry, read_tokens};
 #[doc(hidden)]
-pub use watch::ConfigWatch;
+pub use watch::ServeWatch;

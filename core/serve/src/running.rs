@@ -53,11 +53,7 @@ struct MountedSource {
 }
 
 impl RunningConfig {
-    pub(crate) fn begin(
-        opened: OpenedConfig,
-        server: ServerParts,
-        info: ServerInfo,
-    ) -> Result<Self, String> {
+    pub(crate) fn begin(opened: OpenedConfig, server: ServerParts, info: ServerInfo) -> Result<Self, String> {
         let OpenedConfig { document, folder, sources, policy, files, log, .. } = opened;
         let mut running = Self {
             server,
@@ -163,10 +159,9 @@ impl RunningConfig {
             self.unmount(*id);
         }
         let before = self.mounted.len();
-        let mounting =
-            self.set_guard(&policy).and_then(|changed| {
-                new.into_iter().try_for_each(|opened| self.mount(opened)).map(|()| changed)
-            });
+        let mounting = self
+            .set_guard(&policy)
+            .and_then(|changed| new.into_iter().try_for_each(|opened| self.mount(opened)).map(|()| changed));
         match mounting {
             Ok(changes_policy) => {
                 self.policy = policy;

@@ -2,7 +2,7 @@
 
 use crate::log::{ConfigFileError, ConfigLog, ConfigMessage};
 use crate::opened::OpenedConfig;
-use crate::watch::ConfigWatch;
+use crate::watch::ServeWatch;
 use mcp_resources_engine::engine::{ServerInfo, Setup};
 use mcp_resources_engine::http::Rules;
 use mcp_resources_runtime::provider::Mounts;
@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock, Weak};
 /// The options of [`FromConfig::from_config_with`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct ConfigOptions {
+pub struct FromConfigOptions {
     /// Whether changes of the file take effect while the server runs. Default `true`.
     pub watch: bool,
 }
@@ -43,24 +43,24 @@ pub trait FromConfig: Sized {
     /// # Errors
     /// [`ConfigFileError`]: the sentence that `mcp-resources serve --check` prints.
     fn from_config(path: impl AsRef<Path>) -> Result<Self, ConfigFileError> {
-        Self::from_config_with(path, ConfigOptions::default())
+        Self::from_config_with(path, FromConfigOptions::default())
     }
 
     /// Like [`FromConfig::from_config`], with options.
     ///
     /// # Errors
     /// As [`FromConfig::from_config`].
-    fn from_config_with(path: impl AsRef<Path>, options: ConfigOptions) -> Result<Self, ConfigFileError>;
+    fn from_config_with(path: impl AsRef<Path>, options: FromConfigOptions) -> Result<Self, ConfigFileError>;
 }
 
-impl Default for ConfigOptions {
+impl Default for FromConfigOptions {
     fn default() -> Self {
         Self { watch: true }
     }
 }
 
 impl FromConfig for ResourceServer {
-    fn from_config_with(path: impl AsRef<Path>, options: ConfigOptions) -> Result<Self, ConfigFileError> {
+    fn from_config_with(path: impl AsRef<Path>, options: FromConfigOptions) -> Result<Self, ConfigFileError> {
         let log = LateLog::default();
         let opened = OpenedConfig::of_file(path.as_ref(), log.as_log())?;
         let (server, watch) = begin(opened, options.watch, |builder, _| builder)?;
@@ -81,7 +81,7 @@ pub fn begin(
     mut opened: OpenedConfig,
     looks: bool,
     with: impl FnOnce(Builder, bool) -> Builder,
-) -> Result<(ResourceServer, Option<ConfigWatch>), ConfigFileError> {
+) -> Result<(ResourceServer, Option<ServeWatch>), ConfigFileError> {
     let setup = opened.setup();
     let info = setup.info.clone();
     let tools = setup.options.expose_as_tools;
@@ -91,7 +91,7 @@ pub fn begin(
     }
     let server = with(builder, tools).build().map_err(|error| opened.refused(&error))?;
     let running = opened.begin(server.parts(), info)?;
-    let watch = ConfigWatch::start(running, looks).map_err(|error| no_thread(&error))?;
+    let watch = ServeWatch::start(running, looks).map_err(|error| no_thread(&error))?;
     Ok((server, watch))
 }
 
@@ -112,7 +112,7 @@ pub struct ForeignConfig {
 pub struct ServedConfig {
     path: PathBuf,
     http: HttpOptions,
-    watch: Option<ConfigWatch>,
+    watch: Option<ServeWatch>,
 }
 
 impl ForeignConfig {
@@ -139,18 +139,14 @@ impl ForeignConfig {
     ///
     /// # Errors
     /// [`ConfigFileError`] if the server or a source of it is refused, or the system gives no thread.
-    pub fn begin<H>(
-        self,
-        registry: &Registry<H>,
-        info: ServerInfo,
-    ) -> Result<ServedConfig, ConfigFileError> {
+    pub fn begin<H>(self, registry: &Registry<H>, info: ServerInfo) -> Result<ServedConfig, ConfigFileError> {
         let Self { opened, log, looks } = self;
         let parts = registry.parts().map_err(|error| opened.refused(&error))?;
         let mounts = parts.mounts.clone();
         let path = opened.document().path().map(Path::to_owned).unwrap_or_default();
         let http = opened.http().clone();
         let running = opened.begin(parts, info)?;
-        let watch = ConfigWatch::start(running, looks).map_err(|error| no_thread(&error))?;
+        let watch = ServeWatch::start(running, looks).map_err(|error| no_thread(&error))?;
         log.writes_to(&mounts);
         Ok(ServedConfig { path, http, watch })
     }
@@ -180,7 +176,7 @@ impl ServedConfig {
 
     /// Call this in a forked process.
     pub fn forked(&self) {
-        self.watch.iter().for_each(ConfigWatch::forked);
+        self.watch.iter().for_each(ServeWatch::forked);
     }
 }
 

@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const LOOKS: u32 = 4;
 
 /// A running configuration whose files are looked at.
-pub struct ConfigWatch {
+pub struct ServeWatch {
     shared: Arc<SharedWatch>,
     /// Dropping it ends the thread.
     orders: Mutex<Sender<()>>,
@@ -48,8 +48,8 @@ struct WatchedDocument {
 /// Reports the end of the thread by a panic.
 struct ReportPanic<'t>(&'t SharedWatch);
 
-impl ConfigWatch {
-    /// Starts to look at the files. `looks`: also at the document; otherwise it is read again by [`ConfigWatch::reload`]
+impl ServeWatch {
+    /// Starts to look at the files. `looks`: also at the document; otherwise it is read again by [`ServeWatch::reload`]
     /// alone. `None` without a document.
     ///
     /// # Errors

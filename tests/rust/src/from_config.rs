@@ -5,7 +5,7 @@ use mcp_resources_engine::http::DeniedToken;
 use mcp_resources_engine::resource::Template;
 use mcp_resources_runtime::server::{ReadRequest, ResourceServer, ServerChanges};
 use mcp_resources_runtime::testing::Client;
-use mcp_resources_serve::{ConfigOptions, FromConfig};
+use mcp_resources_serve::{FromConfig, FromConfigOptions};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,8 @@ async fn everybody_sees_what_the_file_says() {
     let (_folder, path) = Folder::of_team("sees");
     let team = fixture("team.json");
     let server = ResourceServer::from_config(&path).unwrap();
-    let note = |request: ReadRequest| async move { request.param("id").map(str::to_owned).unwrap_or_default() };
+    let note =
+        |request: ReadRequest| async move { request.param("id").map(str::to_owned).unwrap_or_default() };
     server.apply(ServerChanges::new().template(Template::new("note://drafts/{id}"), note)).unwrap();
     let (mut alice, mut bob) = (person(&server, "alice"), person(&server, "bob"));
     assert_eq!(uris(&mut alice).await, sorted(&team["sees"]["alice"]));
@@ -132,8 +133,8 @@ async fn a_change_counts_at_once() {
     assert_eq!(uris(&mut unmoved).await, sorted(&team["sees"]["bob"]));
 }
 
-fn unwatched() -> ConfigOptions {
-    let mut options = ConfigOptions::default();
+fn unwatched() -> FromConfigOptions {
+    let mut options = FromConfigOptions::default();
     options.watch = false;
     options
 }

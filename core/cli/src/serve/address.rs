@@ -187,10 +187,7 @@ impl ServeEndpoint {
 }
 
 /// Serves until a signal ends it.
-async fn until_ended(
-    serves: impl Future<Output = ()>,
-    endpoint: Arc<HttpServer>,
-) -> io::Result<()> {
+async fn until_ended(serves: impl Future<Output = ()>, endpoint: Arc<HttpServer>) -> io::Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     let mut interrupted = signal(SignalKind::interrupt())?;
     tokio::pin!(serves);

@@ -22,7 +22,7 @@ use mcp_resources_providers::db;
 use mcp_resources_providers::options::{OptionDefault, OptionRow, OptionType};
 use mcp_resources_providers::registry::{self, ProviderSet};
 use mcp_resources_runtime::server::{Diagnostic, ResourceServer};
-use mcp_resources_serve::{ConfigLog, ConfigMessage, ConfigWatch, OpenedConfig, ServeDocument, masked};
+use mcp_resources_serve::{ConfigLog, ConfigMessage, OpenedConfig, ServeDocument, ServeWatch, masked};
 use serde_json::{Value, json};
 use std::future::{Future, pending};
 use std::io::{self, IsTerminal, Write};
@@ -163,7 +163,7 @@ fn open(document: ServeDocument) -> Result<OpenedConfig, Failed> {
 }
 
 /// Makes the server, and looks at its files from now on.
-fn begin(opened: OpenedConfig, args: &Serve) -> Result<(ResourceServer, Option<ConfigWatch>), Failed> {
+fn begin(opened: OpenedConfig, args: &Serve) -> Result<(ResourceServer, Option<ServeWatch>), Failed> {
     let begun = mcp_resources_serve::begin(opened, args.watch_config, |builder, tools| {
         builder.expose_as_tools(tools && !args.no_tools).metrics(args.status.is_some()).diagnostics(
             |diagnostic| match diagnostic {

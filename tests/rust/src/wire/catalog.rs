@@ -3,7 +3,9 @@
 use super::write;
 use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, ToolSource};
 use mcp_resources_engine::connection::{AccessRequest, Answer};
-use mcp_resources_engine::engine::{AccessQuestion, Engine, EngineOptions, Extension, Interest, Observer, ServerInfo};
+use mcp_resources_engine::engine::{
+    AccessQuestion, Engine, EngineOptions, Extension, Interest, Observer, ServerInfo,
+};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::limits::Limits;

@@ -11,7 +11,8 @@ use crate::schema::{Schemas, Witness};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_resources_engine::connection::{
-    AccessRequest, Arrival, Connection, ConnectionKind, Event, HeldRequest, LogLevel, Reply, RequestOutcome, RequestToken,
+    AccessRequest, Arrival, Connection, ConnectionKind, Event, HeldRequest, LogLevel, Reply, RequestOutcome,
+    RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::Delivered;
