@@ -294,10 +294,14 @@ def _add_template(made: ResourceServer, entry: Json, author: Author) -> None:
         handler.access(_access(entry["access"]))
 
 
-def _access(decided: Json) -> Callable[[str, dict[str, Any]], bool]:
-    """A function that decides as a catalogue says."""
+def _access(decided: Json) -> Callable[[str, dict[str, Any]], Awaitable[bool]]:
+    """A function that decides as a catalogue says. On the event loop: no thread has to be waited for."""
     variable, may = decided["variable"], decided["may"]
-    return lambda principal, parameters: principal in may.get(parameters[variable], ())
+
+    async def decide(principal: str, parameters: dict[str, Any]) -> bool:
+        return principal in may.get(parameters[variable], ())
+
+    return decide
 
 
 def _options(given: Json) -> Json:
