@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -219,6 +220,41 @@ def test_a_wrong_file(program: Path, tmp_path: Path, case: dict[str, Any]) -> No
     words = [program, "serve", "--config", path, "--check"]
     checked = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (2, "", f"error: {message}\n")
+
+
+FORKED = """
+import asyncio, os, sys, time
+from pathlib import Path
+
+from mcp_resources import ResourceServer
+from mcp_resources.testing import Client
+
+path, before, after = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+server = ResourceServer.from_config(path)
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+async def main() -> int:
+    async with Client(server, principal="bob") as bob:
+        path.write_text(path.read_text().replace(before, after))
+        for _ in range(400):
+            if "file:///handbook/drafts/next.md" in [item["uri"] for item in await bob.list_resources()]:
+                return 0
+            await asyncio.sleep(0.05)
+    return 1
+
+
+os._exit(asyncio.run(main()))
+"""
+
+
+def test_a_forked_process_looks_at_the_file(team: Path) -> None:
+    """S-20: a server that was made before a fork, as under gunicorn with `preload`, follows the file in the child."""
+    words = [sys.executable, "-c", FORKED, str(team), TEAM["change"]["from"], TEAM["change"]["to"]]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
