@@ -26,6 +26,7 @@ CRATES = (
     "mcp-resources-provider-api",
     "mcp-resources-provider-local",
     "mcp-resources-providers",
+    "mcp-resources-serve",
     "mcp-resources",
     "mcp-resources-cli",
 )

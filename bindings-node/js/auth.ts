@@ -1,5 +1,5 @@
 /** Bearer tokens of an HTTP endpoint: how they are verified, and what its metadata says (RFC 6750, RFC 9728). */
-import { binding, type TokenVerifier as Native, type PlainValue, type VerifiedFields } from './binding.js';
+import { binding, type TokenVerifier as Native, type PlainValue, type Server, type VerifiedFields } from './binding.js';
 import { checkOptions, checkText, isObject, type Kind, shown, TEXT } from './check.js';
 import { type ErrorKind, McpError, translated } from './errors.js';
 import { type Logger, unverified } from './log.js';
@@ -202,14 +202,22 @@ function isClass(value: unknown): boolean {
 export type Verdict = VerifiedFields | boolean;
 
 /** Calls `verify`. */
-export async function verdict(auth: Auth, token: string, logger: Logger): Promise<Verdict> {
+export async function verdict(verify: Auth['verify'], token: string, logger: Logger): Promise<Verdict> {
   try {
-    return verifiedFields(await (typeof auth.verify === 'function' ? auth.verify(token) : auth.verify.verify(token)));
+    return verifiedFields(await (typeof verify === 'function' ? verify(token) : verify.verify(token)));
   } catch (error) {
     if (error instanceof InvalidTokenError) return false;
     unverified(logger, error);
     return true;
   }
+}
+
+/** The verifier of a server's configuration file; `undefined` if it has none. */
+export function fileVerifier({ verifier }: Server): Auth['verify'] | undefined {
+  if (verifier === null) return undefined;
+  const own = {};
+  COMPILED.set(own, verifier);
+  return (token) => check(own, token);
 }
 
 /** The verifier that the native server can call without JavaScript; `null` if there is none. */

@@ -9,6 +9,7 @@ export type {
   Arrival,
   BlockFields,
   Channel,
+  Config,
   Edit,
   EmbeddedSession,
   Embedding,

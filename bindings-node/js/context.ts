@@ -9,8 +9,11 @@ import { type Log, logOf } from './log.js';
 import { InputResponse, type JsonObject } from './results.js';
 import { record } from './values.js';
 
-/** The request that a handler answers. Its properties are available until the request is answered. */
-export class Context {
+/**
+ * The request that a handler answers. Its properties are available until the request is answered. `State` is the type of
+ * `lifespan`.
+ */
+export class Context<State = unknown> {
   readonly #driver: Driver;
   readonly #request: number;
   #about: RequestFields | null | undefined;
@@ -86,6 +89,11 @@ export class Context {
   /** The `state` of that `InputRequired`; `undefined` at first. */
   get state(): unknown {
     return parsed(this.#fields?.state);
+  }
+
+  /** What the option `onStart` of the server returned; `undefined` without one. */
+  get lifespan(): State {
+    return this.#driver.lifespan as State;
   }
 
   /** Aborted when the answer is no longer needed: the request was cancelled or timed out. */

@@ -39,6 +39,8 @@ export class Peers {
   json: ToJson | undefined;
   /** Takes log messages. */
   logger: Logger = console;
+  /** What `onStart` returned. */
+  lifespan: unknown;
   readonly #drivers: (Driver | undefined)[] = [];
   readonly #functions = new Map<number, unknown>();
   #last = 0;
@@ -110,6 +112,11 @@ export abstract class Driver {
   /** Takes log messages. */
   get logger(): Logger {
     return this.#peers.logger;
+  }
+
+  /** What `onStart` returned. */
+  get lifespan(): unknown {
+    return this.#peers.lifespan;
   }
 
   /** The asynchronous context for the functions that answer a request. */

@@ -3,7 +3,7 @@
  * this module passes them on, and verifies the token.
  */
 import type { AsyncResource } from 'node:async_hooks';
-import { type Auth, verdict } from './auth.js';
+import { type Auth, fileVerifier, verdict } from './auth.js';
 import {
   type Answers,
   binding,
@@ -59,7 +59,7 @@ export class Endpoint extends WebDriver {
   readonly answers: Answers;
   readonly quick: Quick;
   readonly #native: Native;
-  readonly #auth: Auth | undefined;
+  readonly #verify: Auth['verify'] | undefined;
   readonly #bells = new Map<number, () => void>();
   readonly #open = new Set<Outgoing>();
   readonly #scopes = new RequestScopes();
@@ -72,7 +72,7 @@ export class Endpoint extends WebDriver {
   constructor(server: Server, peers: Peers, options: HttpOptions) {
     const fields = httpFields(options);
     super(peers);
-    this.#auth = options.auth;
+    this.#verify = options.auth?.verify ?? fileVerifier(server);
     this.#native = translated(() =>
       this.connect((number, drive) => new binding.Endpoint(server, number, drive, fields), { held: false }),
     );
@@ -108,7 +108,7 @@ export class Endpoint extends WebDriver {
     if ('body' in admitted) return admitted;
     const { token } = admitted;
     const found =
-      token === null || this.#auth === undefined ? undefined : await verdict(this.#auth, token, this.logger);
+      token === null || this.#verify === undefined ? undefined : await verdict(this.#verify, token, this.logger);
     const identified = typeof found === 'object' ? admitted.identify(found) : admitted.identify(null, found);
     if ('body' in identified) return identified;
     if (identified.bodyLimit > 0 && request.body === undefined && request.consumed !== undefined) {

@@ -43,16 +43,16 @@ export type Listed<T extends string = string> = Resource | (Expandable<T> & Deta
 export type Listable<T extends string = string> = (Iterable<Listed<T>> & object) | ListPage<Listed<T>>;
 
 /** Reads a resource: called with the variables of the template (an empty object for a resource) and a `Context`. */
-export type Reader<V> = (variables: V, ctx: Context) => Readable | PromiseLike<Readable>;
+export type Reader<V, S = unknown> = (variables: V, ctx: Context<S>) => Readable | PromiseLike<Readable>;
 
 /**
  * Completes a variable: called with the text that the user has typed, the variables that are chosen already, and a
  * `Context`. Returns a list of strings, best first, or a `Completion`.
  */
-export type Completer = (
+export type Completer<S = unknown> = (
   value: string,
   chosen: Readonly<Record<string, string>>,
-  ctx: Context,
+  ctx: Context<S>,
 ) => Completable | PromiseLike<Completable>;
 
 /** The result of a completer. */
@@ -62,22 +62,26 @@ type Completable = (Iterable<string> & object) | Completion;
  * Lists the resources of a template that exist. A function that takes an argument must page itself: the argument is the
  * cursor, `undefined` for the first page, and it returns a `ListPage`.
  */
-export type Lister<T extends string = string> = (
+export type Lister<T extends string = string, S = unknown> = (
   cursor: string | undefined,
-  ctx: Context,
+  ctx: Context<S>,
 ) => Listable<T> | PromiseLike<Listable<T>>;
 
 /**
  * Decides who may use a resource: called with the identity of the person, as `Context.principal` has it, the variables of the
  * template, and a `Context`.
  */
-export type Access<V> = (principal: string, variables: V, ctx: Context) => boolean | PromiseLike<boolean>;
+export type Access<V, S = unknown> = (
+  principal: string,
+  variables: V,
+  ctx: Context<S>,
+) => boolean | PromiseLike<boolean>;
 
 /** The same for many URIs at once: the result has one boolean for each, in their order. */
-export type AccessBatch<V> = (
+export type AccessBatch<V, S = unknown> = (
   principal: string,
   variables: readonly V[],
-  ctx: Context,
+  ctx: Context<S>,
 ) => readonly boolean[] | PromiseLike<readonly boolean[]>;
 
 /** Members that are no variables of the template, which nothing can have. Without those of any name. */
@@ -90,6 +94,7 @@ export interface ResourceOptions<
   T extends string = string,
   V extends Readonly<Record<string, Variable>> = Readonly<Record<string, Variable>>,
   P extends Readonly<Record<string, AnyParameter>> = Readonly<Record<string, AnyParameter>>,
+  S = unknown,
 > extends Details {
   /** How variables of the template match, by their names. Default: see `Variable`. */
   readonly vars?: V & Unknown<V, T>;
@@ -101,11 +106,11 @@ export interface ResourceOptions<
   /** Types, allowed values and descriptions of variables, by their names; or schemas, whose output the function gets. */
   readonly parameters?: P & Unknown<P, T>;
   /** Functions that complete variables, by their names. Default: none. */
-  readonly complete?: { readonly [N in VariableName<T>]?: Completer };
+  readonly complete?: { readonly [N in VariableName<T>]?: Completer<S> };
   /** A function that lists the resources of the template. Default: they are not listed. */
-  readonly list?: Lister<T>;
+  readonly list?: Lister<T, S>;
   /** A function that decides who may use the resource, or those of the template: see `ResourceHandler.access`. */
-  readonly access?: Access<Readonly<Record<string, unknown>>>;
+  readonly access?: Access<Readonly<Record<string, unknown>>, S>;
   /** Whether `list` takes a cursor and pages itself. Default: if it declares a parameter. */
   readonly pages?: boolean;
   /**

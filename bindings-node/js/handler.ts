@@ -27,7 +27,7 @@ export interface Registrar {
 }
 
 /** A registered function. `complete`, `list`, `access` and `onWatch` add further functions. */
-export class ResourceHandler<T extends string = string> {
+export class ResourceHandler<T extends string = string, S = unknown> {
   /** The URI or template, as it was registered. */
   readonly uri: T;
   readonly #publish: (edits: Edit[]) => void;
@@ -82,7 +82,7 @@ export class ResourceHandler<T extends string = string> {
    * @param variable - the name of the variable.
    * @throws {RegistrationError} the template has no such variable.
    */
-  complete(variable: VariableName<T>, call: Completer): this {
+  complete(variable: VariableName<T>, call: Completer<S>): this {
     this.#addCompleter(variable, call);
     this.#register(true);
     return this;
@@ -97,7 +97,7 @@ export class ResourceHandler<T extends string = string> {
    * @param options - `pages`: whether it takes a cursor and pages itself. Default: if it declares a parameter.
    * @throws {RegistrationError} this is not a template.
    */
-  list(call: Lister<T>, { pages }: { readonly pages?: boolean } = {}): this {
+  list(call: Lister<T, S>, { pages }: { readonly pages?: boolean } = {}): this {
     this.#setLister(call, pages);
     this.#register(true);
     return this;
@@ -113,8 +113,8 @@ export class ResourceHandler<T extends string = string> {
    * @param options - `batch`: whether it gets the variables of many URIs at once, in an array, and returns an array of
    *   booleans, so that a list needs one query of a database. Default `false`.
    */
-  access(call: Access<Readonly<Record<string, unknown>>>, options?: { readonly batch?: false }): this;
-  access(call: AccessBatch<Readonly<Record<string, unknown>>>, options: { readonly batch: true }): this;
+  access(call: Access<Readonly<Record<string, unknown>>, S>, options?: { readonly batch?: false }): this;
+  access(call: AccessBatch<Readonly<Record<string, unknown>>, S>, options: { readonly batch: true }): this;
   access(call: AnyFunction, options: { readonly batch?: boolean } = {}): this {
     checkOptions('access', options, { batch: FLAG });
     this.#setAccess(call, options.batch ?? false);

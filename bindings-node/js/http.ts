@@ -34,7 +34,7 @@ export async function serve(
   });
   const leave = ending(() => driver.stop());
   try {
-    onListening(driver.listen(host, port, options.path ?? '/mcp'));
+    onListening(driver.listen(host, port));
     await driver.stopping;
   } finally {
     release();
@@ -69,7 +69,6 @@ class Http extends WebDriver {
   readonly stopping: Promise<void>;
   readonly #http: HttpServer;
   readonly #auth: Auth | undefined;
-  readonly #scheme: string;
   readonly #end: Promise<void>;
   #stop = (): void => {};
   #ended = (): void => {};
@@ -83,7 +82,6 @@ class Http extends WebDriver {
   ) {
     super(peers);
     this.#auth = auth;
-    this.#scheme = tls === undefined ? 'http' : 'https';
     this.stopping = new Promise((resolve) => {
       this.#stop = resolve;
     });
@@ -99,10 +97,10 @@ class Http extends WebDriver {
   }
 
   /** Starts to listen. Returns the URL. */
-  listen(host: string, port: number, path: string): string {
+  listen(host: string, port: number): string {
     const bound = translated(() => listening(host, port, () => this.#http.listen(host, port)));
     this.#listens = true;
-    return `${this.#scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}${path}`;
+    return `${this.#http.scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}${this.#http.path}`;
   }
 
   /** No further request is wanted. */
@@ -131,7 +129,7 @@ class Http extends WebDriver {
   }
 
   protected override async verify(asked: number, token: string): Promise<void> {
-    const found = this.#auth === undefined ? true : await verdict(this.#auth, token, this.logger);
+    const found = this.#auth === undefined ? true : await verdict(this.#auth.verify, token, this.logger);
     if (typeof found === 'boolean') this.#http.refuse(asked, found);
     else this.#http.accept(asked, found);
   }

@@ -106,6 +106,7 @@ export type { Log, Logger, LogLevel } from './log.js';
 export type { NodeHandler } from './node-handler.js';
 export type {
   AnyParameter,
+  ConfigServerOptions,
   Details,
   HttpOptions,
   Icon,

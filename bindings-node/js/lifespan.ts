@@ -6,13 +6,16 @@ import { failed } from './log.js';
 export class Lifespan {
   readonly #start: (() => unknown) | undefined;
   readonly #stop: (() => unknown) | undefined;
+  readonly #given: (value: unknown) => void;
   #users = 0;
   /** The last start or stop; the next one waits for it. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(start: (() => unknown) | undefined, stop: (() => unknown) | undefined) {
+  /** `given` gets what `start` returns, and `undefined` after the last transport has ended. */
+  constructor(start: (() => unknown) | undefined, stop: (() => unknown) | undefined, given: (value: unknown) => void) {
     this.#start = start;
     this.#stop = stop;
+    this.#given = given;
   }
 
   /** Whether there is anything to run. */
@@ -23,7 +26,11 @@ export class Lifespan {
   /** A transport begins: resolved when the server has started. Rejects with the error of `start`; then nothing began. */
   async enter(): Promise<void> {
     this.#users += 1;
-    if (this.#users === 1) this.#turn = this.#turn.catch(() => {}).then(() => this.#start?.());
+    if (this.#users === 1)
+      this.#turn = this.#turn
+        .catch(() => {})
+        .then(() => this.#start?.())
+        .then(this.#given);
     try {
       await this.#turn;
     } catch (error) {
@@ -36,7 +43,10 @@ export class Lifespan {
   async leave(): Promise<void> {
     this.#users -= 1;
     if (this.#users > 0) return;
-    this.#turn = this.#turn.catch(() => {}).then(() => this.#stop?.());
+    this.#turn = this.#turn
+      .catch(() => {})
+      .then(() => this.#stop?.())
+      .finally(() => this.#given(undefined));
     await this.#turn;
   }
 

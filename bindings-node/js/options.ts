@@ -42,7 +42,7 @@ export interface ServerInfo {
 export type Redact = (uri: string, contents: Contents) => Contents;
 
 /** The behaviour of a server. */
-export interface ServerOptions {
+export interface ServerOptions<State = unknown> {
   /** Instructions for the model that uses the server. Default: none. */
   readonly instructions?: string;
   /** Limits that differ from the defaults. */
@@ -100,9 +100,10 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /**
    * Opens resources that handlers share, such as a database pool. Called once, before the first request, for all
-   * transports; requests wait until it has resolved. If it fails, nothing is served. Default: none.
+   * transports; requests wait until it has resolved. What it returns is `ctx.lifespan`. If it fails, nothing is served.
+   * Default: none.
    */
-  readonly onStart?: () => unknown;
+  readonly onStart?: () => State | PromiseLike<State>;
   /** Closes these resources: called after all transports have ended, if `onStart` was called. Default: none. */
   readonly onStop?: () => unknown;
   /** How long clients may keep lists. Default: not at all. */
@@ -116,6 +117,15 @@ export interface ServerOptions {
   readonly keys?: Iterable<Uint8Array>;
   /** Protocol extensions to declare, by name, with their settings. Default: none. */
   readonly extensions?: Readonly<Record<string, JsonObject>>;
+}
+
+/** The options of a server that is made from a configuration file, which has its guard and its instructions. */
+export interface ConfigServerOptions<State = unknown> extends Omit<ServerOptions<State>, 'guard' | 'instructions'> {
+  /**
+   * Whether changes of the file take effect while the server runs. Tokens and certificates are read again in any case.
+   * Default `true`.
+   */
+  readonly watch?: boolean;
 }
 
 /** The description of a resource, or of all resources of a template. */

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import { Attachment, type AttachOptions } from './attach.js';
 import { audited } from './audit.js';
-import { binding, type Edit, type NativeFunction, type PlainValue, type Server } from './binding.js';
+import { binding, type Config, type Edit, type NativeFunction, type PlainValue, type Server } from './binding.js';
 import { CALL, checkFunction, checkOptions, checkText, FLAG, isObject, shown, TEXT } from './check.js';
 import type { Context } from './context.js';
 import { Peers } from './driver.js';
@@ -23,6 +23,7 @@ import { checkInfo, checkItem, checkMethod, checkRun, checkServerOptions } from 
 import { describe } from './option-fields.js';
 import type {
   AnyParameter,
+  ConfigServerOptions,
   HttpOptions,
   MethodOptions,
   Resource,
@@ -53,7 +54,7 @@ import { Watches } from './watches.js';
 export type Lists = 'resources' | 'tools' | 'prompts';
 
 /** The contents of an added resource: a constant text, constant bytes, or a function. */
-export type ResourceSource = TextSource | BytesSource | ReadSource;
+export type ResourceSource<S = unknown> = TextSource | BytesSource | ReadSource<S>;
 /** A constant text. */
 export interface TextSource {
   readonly text: string;
@@ -67,14 +68,14 @@ export interface BytesSource {
   readonly read?: never;
 }
 /** A function that returns the contents, called for each read. */
-export interface ReadSource {
-  readonly read: Reader<Record<string, never>>;
+export interface ReadSource<S = unknown> {
+  readonly read: Reader<Record<string, never>, S>;
   readonly text?: never;
   readonly bytes?: never;
 }
 
 /** Answers a custom method: called with its params, returns the members of the result. */
-export type Method = (params: JsonObject, ctx: Context) => MethodAnswer | PromiseLike<MethodAnswer>;
+export type Method<S = unknown> = (params: JsonObject, ctx: Context<S>) => MethodAnswer | PromiseLike<MethodAnswer>;
 /** The result of a custom method: its members, a `MethodResult`, or nothing for an empty result. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
 export type MethodAnswer = MethodResult | object | null | undefined | void;
@@ -89,8 +90,11 @@ export interface Internals {
 /** Returns the internal parts of a server. */
 export let internals: (server: ResourceServer) => Internals;
 
-/** An MCP server: register functions with `resource`, `tool` and `prompt`, then serve them with `run`. */
-export class ResourceServer {
+/**
+ * An MCP server: register functions with `resource`, `tool` and `prompt`, then serve them with `run`. `State` is the type of
+ * `Context.lifespan`; it follows from what the option `onStart` returns.
+ */
+export class ResourceServer<State = unknown> {
   /** The name of the server, for programs. */
   readonly name: string;
   readonly #native: Server;
@@ -117,10 +121,11 @@ export class ResourceServer {
    * @throws {TypeError} an option does not exist, or its value has the wrong type.
    * @throws {RegistrationError} the protocol does not allow the value of an option.
    */
-  constructor(info: ServerInfo, options: ServerOptions = {}) {
-    checkInfo(info);
+  constructor(info: ServerInfo, options: ServerOptions<State> = {}) {
+    const config = (info as unknown) instanceof binding.Config ? (info as unknown as Config) : null;
+    if (config === null) checkInfo(info);
     checkServerOptions(options);
-    const { name, version = '0.0.0', ...about } = info;
+    const { name, version = '0.0.0', ...about } = config === null ? info : { name: config.name };
     const { extensions = {}, guard, keys, revisions, limits, audit, ...others } = options;
     const { redact, json, logger = console, onStart, onStop, ...rest } = others;
     const fields = {
@@ -139,11 +144,38 @@ export class ResourceServer {
     };
     this.name = name;
     Object.assign(this.#peers, { redact, json, logger });
-    this.#lifespan = new Lifespan(onStart, onStop);
-    this.#native = translated(() => new binding.Server(name, version, fields as unknown as PlainValue, host));
+    this.#lifespan = new Lifespan(onStart, onStop, (value) => {
+      this.#peers.lifespan = value;
+    });
+    this.#native = translated(() => new binding.Server(name, version, fields as unknown as PlainValue, host, config));
     this.#watches = new Watches(this.#native, logger);
     if (redact !== undefined) translated(() => this.#native.redactWith(redactor(new WeakRef(this.#peers))));
     if (typeof audit === 'function') this.#take = audited(this.#native, audit, logger);
+  }
+
+  /**
+   * Makes a server from the configuration file of `mcp-resources serve`, with its sources mounted. It has the file's guard,
+   * limits and audit log. `run({ http })`, `nodeHandler` and `fetchHandler` begin with its paths and tokens, `run` with its
+   * TLS too; their own options replace those of the file. Register further resources and tools as ever.
+   *
+   * A changed guard, `for`, name, entry or file of tokens takes effect without ending sessions. A file with a mistake is
+   * logged, and changes nothing.
+   *
+   * @param path - the file, in YAML or JSON. Its relative paths begin at its folder.
+   * @param options - the behaviour of the server. It replaces what the file says.
+   * @throws {TypeError} an option does not exist, stands in the file alone, or its value has the wrong type.
+   * @throws {RegistrationError} the file has a mistake. The message is that of `mcp-resources serve --check`.
+   */
+  static fromConfig<State = unknown>(path: string, options: ConfigServerOptions<State> = {}): ResourceServer<State> {
+    checkText('path', path, 'team.yaml');
+    const { watch = true, ...rest } = options;
+    checkOptions('fromConfig', { watch }, { watch: FLAG });
+    const own = Object.keys(rest).find((name) => binding.Config.options().includes(name));
+    if (own !== undefined) {
+      throw new TypeError(`${own} stands in the configuration file, whose changes take effect; write it there`);
+    }
+    const config = translated(() => new binding.Config(path, watch));
+    return new ResourceServer<State>(config as unknown as ServerInfo, rest);
   }
 
   /**
@@ -160,16 +192,20 @@ export class ResourceServer {
    * @throws {TypeError} an option does not exist, or its value has the wrong type.
    * @throws {RegistrationError} the URI is not valid or is registered already, or an option is not allowed.
    */
-  resource<const T extends string>(uri: T, read: Reader<Variables<T>>): ResourceHandler<T>;
+  resource<const T extends string>(uri: T, read: Reader<Variables<T>, State>): ResourceHandler<T, State>;
   resource<
     const T extends string,
     const V extends Readonly<Record<string, Variable>> = {},
     const P extends Readonly<Record<string, AnyParameter>> = {},
-  >(uri: T, options: ResourceOptions<T, V, P>, read: Reader<Variables<T, V, P>>): ResourceHandler<T>;
-  resource(uri: string, options: ResourceOptions | AnyFunction, read?: AnyFunction): ResourceHandler {
+  >(
+    uri: T,
+    options: ResourceOptions<T, V, P, State>,
+    read: Reader<Variables<T, V, P>, State>,
+  ): ResourceHandler<T, State>;
+  resource(uri: string, options: Options<State> | AnyFunction, read?: AnyFunction): ResourceHandler<string, State> {
     const [given, call] = typeof options === 'function' ? [{}, options] : [options, read];
     checkCall(uri, options, read);
-    return new ResourceHandler(this.#registrar, uri, given, call as AnyFunction);
+    return new ResourceHandler(this.#registrar, uri, given as ResourceOptions, call as AnyFunction);
   }
 
   /**
@@ -181,7 +217,7 @@ export class ResourceServer {
    * @throws {TypeError} not exactly one of `text`, `bytes` and `read` is given, or one has the wrong type.
    * @throws {RegistrationError} the URI is registered already, or a detail is not allowed.
    */
-  addResource(resource: Resource, source: ResourceSource): void {
+  addResource(resource: Resource, source: ResourceSource<State>): void {
     if (typeof resource === 'string') {
       throw new TypeError(`addResource takes an object, not ${shown(resource)}: { uri: ${shown(resource)} }`);
     }
@@ -294,11 +330,11 @@ export class ResourceServer {
    * @throws {TypeError} an option does not exist, its value has the wrong type, or a schema gives no JSON schema.
    * @throws {RegistrationError} a tool has this name already, or the protocol does not allow a name or schema.
    */
-  tool(name: string, call: ToolFunction<undefined>): void;
+  tool(name: string, call: ToolFunction<undefined, undefined, State>): void;
   tool<I extends ToolSchema | undefined = undefined, O extends ToolSchema | undefined = undefined>(
     name: string,
     options: ToolOptions<I, O>,
-    call: ToolFunction<I, O>,
+    call: ToolFunction<I, O, State>,
   ): void;
   tool(name: string, options: ToolOptions | AnyFunction, call?: AnyFunction): void {
     this.#publish(toolEdits(this.#peers, name, options, call));
@@ -323,8 +359,12 @@ export class ResourceServer {
    * @throws {TypeError} an option does not exist, or its value has the wrong type.
    * @throws {RegistrationError} a prompt has this name already, or the protocol does not allow a name.
    */
-  prompt(name: string, call: PromptFunction<{}>): void;
-  prompt<const A extends PromptArguments = {}>(name: string, options: PromptOptions<A>, call: PromptFunction<A>): void;
+  prompt(name: string, call: PromptFunction<{}, State>): void;
+  prompt<const A extends PromptArguments = {}>(
+    name: string,
+    options: PromptOptions<A, State>,
+    call: PromptFunction<A, State>,
+  ): void;
   prompt(name: string, options: PromptOptions | AnyFunction, call?: AnyFunction): void {
     this.#publish(promptEdits(this.#peers, name, options, call));
   }
@@ -345,8 +385,8 @@ export class ResourceServer {
    * @param call - the function.
    * @throws {RegistrationError} the library serves this method itself, or it is registered already.
    */
-  method(name: string, call: Method): void;
-  method(name: string, options: MethodOptions, call: Method): void;
+  method(name: string, call: Method<State>): void;
+  method(name: string, options: MethodOptions, call: Method<State>): void;
   method(name: string, options: MethodOptions | AnyFunction, call?: AnyFunction): void {
     const [given, own] = typeof options === 'function' ? [{}, options] : [options, call];
     checkText('the name of the method', name, 'vendor/thing');
@@ -649,6 +689,14 @@ export class ResourceServer {
     }
   }
 }
+
+/** The options of a resource or of any template. */
+type Options<State> = ResourceOptions<
+  string,
+  Readonly<Record<string, Variable>>,
+  Readonly<Record<string, AnyParameter>>,
+  State
+>;
 
 /** The error for a factory of handlers that was called as if it were the handler. */
 function madeFor(factory: string, given: string): TypeError {

@@ -60,9 +60,9 @@ export type Toolable =
 export type ToolAnswer<O> = [O] extends [undefined] ? Toolable : Accepted<O> | Special;
 
 /** A tool: called with its arguments, once they are checked, and a `Context`. */
-export type ToolFunction<I, O = undefined> = (
+export type ToolFunction<I, O = undefined, S = unknown> = (
   args: ToolArguments<I>,
-  ctx: Context,
+  ctx: Context<S>,
 ) => ToolAnswer<O> | PromiseLike<ToolAnswer<O>>;
 
 /** Hints about a tool. A client must not rely on them unless it trusts the server. */
@@ -155,12 +155,15 @@ export type PromptValues<A> =
 export type Promptable = Said | readonly Said[] | PromptResult | MethodResult | InputRequired;
 
 /** A prompt: called with the values of its arguments, and a `Context`. */
-export type PromptFunction<A> = (args: PromptValues<A>, ctx: Context) => Promptable | PromiseLike<Promptable>;
+export type PromptFunction<A, S = unknown> = (
+  args: PromptValues<A>,
+  ctx: Context<S>,
+) => Promptable | PromiseLike<Promptable>;
 
 /** The options of `ResourceServer.prompt`. */
-export interface PromptOptions<A extends PromptArguments = PromptArguments> extends NamedOptions {
+export interface PromptOptions<A extends PromptArguments = PromptArguments, S = unknown> extends NamedOptions {
   /** The arguments, in the order in which clients show them. Default: none. */
   readonly arguments?: A;
   /** Functions that complete arguments, by their names. Default: none. */
-  readonly complete?: { readonly [N in keyof PromptValues<A> & string]?: Completer };
+  readonly complete?: { readonly [N in keyof PromptValues<A> & string]?: Completer<S> };
 }

@@ -19,6 +19,7 @@ mod _core {
             audit::{Records, Watches},
             auth::{TokenCheck, TokenVerifier},
             channel::Channel,
+            config::Config,
             embedded::{EmbeddedLoop, EmbeddedSession, Embedding, Sender},
             http::{Admitted, Endpoint, Exchange, Identified, Receiving},
             inbox::Verification,

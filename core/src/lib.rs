@@ -93,6 +93,10 @@ pub use mcp_resources_runtime::transport::{
 #[cfg(feature = "providers")]
 pub use mcp_resources_providers as providers;
 
+// Servers from a configuration file.
+#[cfg(all(feature = "serve", unix))]
+pub use mcp_resources_serve::{ConfigFileError, FromConfig, FromConfigOptions};
+
 // A client of servers, with access control.
 #[cfg(all(feature = "client", unix))]
 pub use mcp_resources_client as client;
@@ -155,6 +159,9 @@ mod guides {
     #[cfg(feature = "rag")]
     #[doc = include_str!("../../docs/rag.md")]
     mod rag {}
+    #[cfg(feature = "serve")]
+    #[doc = include_str!("../../docs/serve.md")]
+    mod serve {}
     #[cfg(feature = "skills")]
     #[doc = include_str!("../../docs/skills.md")]
     mod skills {}

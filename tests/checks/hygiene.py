@@ -21,6 +21,7 @@ _SHIPPED = (
     "core/providers/local/src",
     "core/providers/text/src",
     "core/providers/src",
+    "core/serve/src",
     "core/cli/src",
     "bindings-python/src",
     "bindings-node/src",

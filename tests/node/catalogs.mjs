@@ -206,6 +206,10 @@ function addTemplate(made, entry, author) {
   );
   for (const variable of entry.complete ?? []) handler.complete(variable, author.completer(entry.handler, variable));
   if ('list' in entry) handler.list(author.lister(entry.handler, entry.list === 'paged'));
+  if ('access' in entry) {
+    const { variable, may } = entry.access;
+    handler.access((principal, variables) => (may[variables[variable]] ?? []).includes(principal));
+  }
 }
 
 function resource(entry) {

@@ -92,7 +92,8 @@ function rules(given = {}, tokens = {}) {
   const { hosts, origins, polling, auth, sse24, cors_headers: corsHeaders, ...rest } = given;
   const verify = (token) => {
     if (!Object.hasOwn(tokens, token)) throw new InvalidTokenError('unknown');
-    return { subject: tokens[token].principal, scopes: tokens[token].scopes ?? [] };
+    const { principal: subject, scopes = [], deny = [] } = tokens[token];
+    return { subject, scopes, deny };
   };
   return {
     ...rest,

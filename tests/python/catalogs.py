@@ -290,6 +290,18 @@ def _add_template(made: ResourceServer, entry: Json, author: Author) -> None:
         handler.complete(variable)(author.completer(name, variable))
     if "list" in entry:
         handler.list(author.lister(name, pages=entry["list"] == "paged"))
+    if "access" in entry:
+        handler.access(_access(entry["access"]))
+
+
+def _access(decided: Json) -> Callable[[str, dict[str, Any]], Awaitable[bool]]:
+    """A function that decides as a catalogue says. On the event loop: no thread has to be waited for."""
+    variable, may = decided["variable"], decided["may"]
+
+    async def decide(principal: str, parameters: dict[str, Any]) -> bool:
+        return principal in may.get(parameters[variable], ())
+
+    return decide
 
 
 def _options(given: Json) -> Json:

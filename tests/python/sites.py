@@ -99,7 +99,7 @@ class _Here:
         known = self.case.members.get("tokens", {}).get(token)
         if known is None:
             raise InvalidTokenError
-        return Verified(known["principal"], known.get("scopes", ()))
+        return Verified(known["principal"], known.get("scopes", ()), deny=known.get("deny", ()))
 
     async def act(self, verb: str, given: Any, step: Json) -> None:
         match verb:

@@ -335,11 +335,11 @@ async def test_a_lifespan_that_fails_ends_the_application_with_its_error() -> No
 async def test_a_verifier_that_is_not_asynchronous_is_named() -> None:
     given: Any = StaticTokens({"secret": Verified("ada")})
     auth = Auth("http://localhost/mcp", ["https://id.example"], given)
-    assert (await verified(auth, "secret")).subject == "ada"
+    assert (await verified(auth.verify, "secret")).subject == "ada"
 
     def plain(token: str) -> Any:
         return Verified("ada")
 
     auth = Auth("http://localhost/mcp", ["https://id.example"], plain)
     with pytest.raises(TypeError, match="write it as `async def`"):
-        await verified(auth, "secret")
+        await verified(auth.verify, "secret")

@@ -367,3 +367,15 @@ async def test_closed_connections_are_freed(server: ResourceServer) -> None:
         del client
     gc.collect()
     assert drivers() == before
+
+
+async def test_the_type_of_the_lifespan_stands_in_the_annotation() -> None:
+    """`Context[State]` is the request like `Context`, as a class, as a text, and in a union."""
+    import typed_lifespan
+
+    async with Client(typed_lifespan.server) as client:
+        assert await client.read_text("row://7") == "row 7"
+        assert (await client.complete("row://{id}", "id", "")).values == ["row 1"]
+        called = await client.request("tools/call", {"name": "first", "arguments": {}})
+        assert called["content"][0]["text"] == "row 1"
+    assert Context[int].__origin__ is Context

@@ -37,6 +37,7 @@ CRATES = {
     "mcp-resources-provider-local": "core/providers/local",
     "mcp-resources-provider-text": "core/providers/text",
     "mcp-resources-providers": "core/providers",
+    "mcp-resources-serve": "core/serve",
     "mcp-resources-template": "core/template",
 }
 OURS = (*CRATES, "mcp-resources-python")

@@ -47,7 +47,6 @@ ONLY_PYTHON: dict[tuple[str, str], str] = {
     ("ResourceServer", "serveHttp"): "`run` in Node, which has one loop",
     ("testing.Connection", "loop"): "Node has one loop, and it is always there",
     ("Policy", "maxSize"): FILE,
-    ("Context", "lifespan"): "what a closure holds in Node",
     ("ServerOptions", "lifespan"): "two functions in Node",
     ("ServerOptions", "encoder"): "`json` in Node",
 }

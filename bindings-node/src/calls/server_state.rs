@@ -9,6 +9,7 @@ use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_runtime::registry::Registry;
 use mcp_resources_runtime::transport::EngineClock;
+use mcp_resources_serve::ServedConfig;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi::threadsafe_function::ThreadsafeFunction;
@@ -31,6 +32,8 @@ pub(crate) struct ServerState {
     /// Keeps the process alive while other threads have requests.
     held: RefCell<Option<Held>>,
     timer_registration: OnceCell<TimerRegistration>,
+    /// The configuration file that the server was made from.
+    pub(crate) config: OnceCell<ServedConfig>,
     pipes: RefCell<HashMap<ConnectionId, Weak<dyn Served>>>,
     endpoints: RefCell<Vec<Weak<dyn Served>>>,
 }
@@ -80,6 +83,7 @@ impl ServerState {
             look: look.create_ref()?,
             held: RefCell::default(),
             timer_registration: OnceCell::new(),
+            config: OnceCell::new(),
             pipes: RefCell::default(),
             endpoints: RefCell::default(),
         });

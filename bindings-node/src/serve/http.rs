@@ -8,7 +8,7 @@ use crate::serve::auth::VerifiedFields;
 use crate::serve::server::Server;
 use crate::serve::web::{ResponseHead, Turned, Web};
 use crate::values::error::unusable;
-use crate::values::options::{PlainValue, read};
+use crate::values::options::{PlainValue, set};
 use crate::values::rules;
 use crate::values::spelling::number;
 use mcp_resources_engine::http as core;
@@ -65,7 +65,9 @@ impl Endpoint {
         fields: PlainValue,
     ) -> Result<Self> {
         let state = server.state.clone();
-        let made = core::Endpoint::new(state.engine()?, read(fields)?, session_ids());
+        let mut rules = state.embedded_rules(&fields)?;
+        set(&mut rules, fields)?;
+        let made = core::Endpoint::new(state.engine()?, rules, session_ids());
         let made = made.map_err(|error| rules::refused(&state.env, &error))?;
         Web::new(state, driver, drive, None, |_| Ok(HttpSide::Loop(made))).map(Self)
     }

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod channel;
+pub(crate) mod config;
 pub(crate) mod embedded;
 pub(crate) mod http;
 pub(crate) mod link;

@@ -8,11 +8,11 @@ use crate::serve::auth::{TokenVerifier, VerifiedFields};
 use crate::serve::server::Server;
 use crate::serve::web::Web;
 use crate::values::error::raise;
-use crate::values::options::{PlainValue, read};
+use crate::values::options::{PlainValue, set};
 use crate::values::rules::{self, TlsFields};
 use mcp_resources_runtime::provider::Providers;
 use mcp_resources_runtime::transport::http as core;
-use mcp_resources_runtime::transport::http::{HttpOptions, Running, Tls, Verifier, Verifying};
+use mcp_resources_runtime::transport::http::{Running, Tls, Verifier, Verifying};
 use mcp_resources_runtime::transport::pump::HttpSide;
 use napi::Env;
 use napi::bindgen_prelude::*;
@@ -29,6 +29,8 @@ pub struct HttpServer {
     web: Rc<Web>,
     running: RefCell<Option<Running>>,
     verifier: Arc<OnceLock<Arc<dyn Verifier>>>,
+    scheme: &'static str,
+    path: String,
 }
 
 /// The verifier: one of the core if it was set, else the driver.
@@ -59,7 +61,14 @@ impl HttpServer {
         let tls = tls.map(|files| Tls::from_pem(files.cert, files.key)).transpose();
         let tls =
             tls.map_err(|error| raise(&state.env, "RegistrationError", format!("tls: {error}"), &[]))?;
-        let rules = read(fields)?;
+        let mut given = state.http_options();
+        if fields.has("auth") {
+            (given.identity, given.verifier) = (None, None);
+        }
+        set(&mut given.rules, fields)?;
+        given.tls = tls.or(given.tls);
+        let scheme = if given.tls.is_some() { "https" } else { "http" };
+        let path = given.rules.path.clone();
         let engine = state.engine()?;
         let clock = state.clock.clone();
         // It keeps the process alive until the inbox is closed.
@@ -67,11 +76,9 @@ impl HttpServer {
         let wake = move || {
             let _ = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
-        let mut given = HttpOptions::new(rules);
         let verifier = Arc::<OnceLock<_>>::default();
-        given.tls = tls;
         let web = Web::new(state, driver, drive, Some(Arc::new(wake)), |shared| {
-            if given.rules.auth.is_some() {
+            if given.rules.auth.is_some() && given.verifier.is_none() {
                 let chosen = Chosen { own: verifier.clone(), driver: shared.inbox.reach() };
                 given.verifier = Some(Arc::new(chosen));
             }
@@ -79,13 +86,25 @@ impl HttpServer {
             let made = core::HttpServer::new(&engine, clock, given, functions);
             made.map(HttpSide::Native).map_err(|error| rules::refused(&shared.env, &error))
         })?;
-        Ok(Self { web, running: RefCell::default(), verifier })
+        Ok(Self { web, running: RefCell::default(), verifier, scheme, path })
     }
 
     /// The object through which handlers answer.
     #[napi(catch_unwind, getter)]
     pub fn answers(&self) -> Answers {
         Answers(self.web.clone())
+    }
+
+    /// The scheme of its URL.
+    #[napi(catch_unwind, getter)]
+    pub fn scheme(&self) -> &'static str {
+        self.scheme
+    }
+
+    /// The path of its URL.
+    #[napi(catch_unwind, getter)]
+    pub fn path(&self) -> String {
+        self.path.clone()
     }
 
     /// Sets a verifier for tokens instead of the driver; call it before listening.

@@ -4,6 +4,8 @@ use crate::calls::function::{Function, Functions};
 use crate::calls::redact::Look;
 use crate::calls::server_state::ServerState;
 use crate::serve::audit;
+use crate::serve::auth::TokenVerifier;
+use crate::serve::config::Config;
 use crate::serve::providers::Provider;
 use crate::values::error::{registration, unusable};
 use crate::values::options::{self, PlainValue, ServerSettings, unsigned};
@@ -11,13 +13,14 @@ use crate::values::resource;
 use crate::values::spelling::number;
 use crate::values::template::UriTemplate;
 use mcp_resources_engine::catalog::ItemSource;
-use mcp_resources_engine::engine::ServerInfo;
+use mcp_resources_engine::engine::{ServerInfo, Setup};
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::resource as core;
 use mcp_resources_engine::suggest;
 use mcp_resources_runtime::provider::WatchChange;
 use mcp_resources_runtime::registry::{ForeignFunction, Registry, RegistryChange};
+use mcp_resources_serve::ForeignConfig;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -48,7 +51,7 @@ pub struct Edit(RegistryChange<Functions>);
 
 #[napi]
 impl Server {
-    /// Nothing registered yet.
+    /// Nothing registered yet, or the sources of a configuration file, which has the name and the version then.
     #[napi(catch_unwind, constructor)]
     pub fn new(
         env: Env,
@@ -56,15 +59,27 @@ impl Server {
         version: String,
         fields: PlainValue,
         mut settings: ServerSettings,
+        #[napi(ts_arg_type = "Config | null")] config: Option<ClassInstance<'_, Config>>,
     ) -> Result<Self> {
-        let file = audit::file(settings.audit.take())?;
-        let info = ServerInfo { name, version, ..ServerInfo::default() };
-        let (info, options) = options::server(&env, info, fields, settings)?;
+        let mut config = config.map(|config| config.take()).transpose()?;
+        let own = config.as_mut().and_then(ForeignConfig::take_audit);
+        let file = if settings.audit.is_some() { audit::file(settings.audit.take())? } else { own };
+        let in_code = || {
+            let info = ServerInfo { name, version, ..ServerInfo::default() };
+            Setup { info, ..Setup::default() }
+        };
+        let setup = config.as_ref().map_or_else(in_code, ForeignConfig::setup);
+        let (info, options) = options::server(&env, setup, fields, settings)?;
+        let described = info.clone();
         let registry = Registry::new(info, options).map_err(|error| registration(&env, &error, None))?;
         if let Some(file) = file {
             registry.audit(Box::new(file));
         }
-        Ok(Self { state: ServerState::new(env, registry)? })
+        let state = ServerState::new(env, registry)?;
+        if let Some(config) = config {
+            state.begin(config, described)?;
+        }
+        Ok(Self { state })
     }
 
     /// The message about an unknown name, with the known name that was probably meant.
@@ -233,6 +248,12 @@ impl Server {
     #[napi(catch_unwind, getter)]
     pub fn grace(&self) -> f64 {
         number(self.state.registry.grace())
+    }
+
+    /// The verifier of tokens of the configuration file; `null` if it has none.
+    #[napi(catch_unwind, getter)]
+    pub fn verifier(&self) -> Option<TokenVerifier> {
+        self.state.http_options().verifier.map(TokenVerifier::from)
     }
 
     /// The number of registered functions.

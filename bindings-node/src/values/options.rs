@@ -34,18 +34,19 @@ pub struct ServerSettings {
     pub process_key: Uint8Array,
 }
 
-/// Reads the options of a server.
+/// Reads the options of a server into what it has so far.
 pub(crate) fn server(
     env: &Env,
-    info: ServerInfo,
+    mut setup: Setup,
     fields: PlainValue,
     settings: ServerSettings,
 ) -> Result<(ServerInfo, EngineOptions)> {
-    let mut setup = Setup { info, options: EngineOptions::default() };
     set(&mut setup, fields)?;
     let Setup { info, mut options } = setup;
     options.limits.in_flight = options.limits.in_flight.min(MOST_IN_FLIGHT);
-    options.guard = settings.guard.map(|policy| policy.read(env)).transpose()?.unwrap_or_default();
+    if let Some(policy) = settings.guard {
+        options.guard = policy.read(env)?;
+    }
     options.process_key = Some(read(OptionValue::Bytes(settings.process_key.to_vec()))?);
     Ok((info, options))
 }
@@ -74,6 +75,13 @@ pub(crate) fn refused_option(env: &Env, error: &OptionError) -> Error {
     });
     let path = steps.collect::<Vec<_>>().join("\0");
     raise(env, "OptionError", error.message("\0", camel_case), &[("path", &path)])
+}
+
+impl PlainValue {
+    /// Whether it is an object with this member.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        matches!(&self.0, Either7::F(members) if members.contains_key(name))
+    }
 }
 
 impl From<PlainValue> for OptionValue {

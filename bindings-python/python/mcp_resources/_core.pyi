@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeAlias, final
+from types import GenericAlias
+from typing import Any, Generic, Literal, Protocol, TypeAlias, final
 
-from typing_extensions import Buffer, disjoint_base
+from typing_extensions import Buffer, TypeVar, disjoint_base
 
+from ._config import Config
 from ._edits import Edit
 from ._embedded import EmbeddedLoop, EmbeddedSession, Embedding, Sender
 from .functions import Mode, Slot
@@ -18,6 +20,7 @@ __all__ = [
     "Admitted",
     "Caller",
     "Channel",
+    "Config",
     "Context",
     "Edit",
     "EmbeddedLoop",
@@ -241,9 +244,15 @@ class TemplateSet:
         """
     def __len__(self) -> int: ...
 
+_State = TypeVar("_State", covariant=True, default=Any)
+
 @final
-class Context:
-    """The request that a handler answers. It can be used from any thread until the request is answered."""
+class Context(Generic[_State]):
+    """The request that a handler answers. It can be used from any thread until the request is answered.
+
+    `Context[Pool]` has a `Pool` in `lifespan`; `Context` alone says nothing of its type.
+    """
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def uri(self) -> str | None:
         """The URI as the client wrote it; `None` if the request is not a read."""
@@ -291,7 +300,7 @@ class Context:
     def cancelled(self) -> bool:
         """Whether the answer is no longer needed: the request was cancelled, timed out, or is answered."""
     @property
-    def lifespan(self) -> Any:
+    def lifespan(self) -> _State:
         """The value that the lifespan of the server yielded; `None` without a lifespan."""
     @property
     def log(self) -> Log:
@@ -396,8 +405,7 @@ class Server:
 
     def __new__(
         cls,
-        name: str,
-        version: str,
+        about: tuple[str, str] | Config,
         fields: Mapping[str, Any],
         queue: Queue,
         spawn: Callable[[Queue], None],
@@ -420,6 +428,8 @@ class Server:
     def forked(self) -> None: ...
     def set_lifespan(self, value: object) -> None: ...
     def set_time(self, tick: int, unix: int) -> None: ...
+    @property
+    def verifier(self) -> TokenVerifier | None: ...
     @property
     def grace(self) -> int: ...
     @property
@@ -690,6 +700,10 @@ class HttpServer:
         tls: tuple[str, str] | None = None,
     ) -> HttpServer: ...
     def listen(self, host: str, port: int) -> int: ...
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def path(self) -> str: ...
     @property
     def wakeup(self) -> Wakeup: ...
     def shutdown(self) -> None: ...

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ._core import Endpoint, Exchange, Identified, Server
-from .auth import Auth, InvalidTokenError, Parts, checked, fields, parts, verified
+from .auth import Auth, InvalidTokenError, Parts, Verify, checked, fields, parts, verified, verifier
 from .driver import Driver
 from .lifespan import Alone, Life
 from .log import broken, unverified
@@ -58,7 +58,7 @@ class App:
         self._life = life
         self._is_alive = life is None
         self._opening = Alone()
-        self._auth = auth
+        self._verify = verifier(server, auth)
         self._options = options if auth is None else {**options, "auth": fields(auth)}
         self._web: _Web | None = None
         self._context = contextvars.copy_context()
@@ -73,7 +73,7 @@ class App:
             if not self._is_alive:  # a mounted application may not receive lifespan events
                 await asyncio.create_task(self._begin(), context=self._context.copy())
             with suppress(_Gone):
-                await _Request(self._endpoint(), self._auth, receive, send).serve(scope)
+                await _Request(self._endpoint(), self._verify, receive, send).serve(scope)
         else:
             raise ValueError(f"a scope of type {scope['type']!r} is not served, only http and lifespan")
 
@@ -189,10 +189,10 @@ def _ends(server: Any) -> bool:
 class _Request:
     """One request: its head, its body, and the response as it comes."""
 
-    def __init__(self, web: _Web, auth: Auth | None, receive: Receive, send: Send) -> None:
+    def __init__(self, web: _Web, verify: Verify | None, receive: Receive, send: Send) -> None:
         self._web = web
         self._endpoint = web.endpoint
-        self._auth = auth
+        self._verifier = verify
         self._receive = receive
         self._send = send
 
@@ -211,10 +211,10 @@ class _Request:
         await self._write(exchange, turn)
 
     async def _verify(self, token: str | None) -> tuple[Parts | None, bool | None]:
-        if token is None or self._auth is None:
+        if token is None or self._verifier is None:
             return None, None
         try:
-            return parts(await verified(self._auth, token)), None
+            return parts(await verified(self._verifier, token)), None
         except InvalidTokenError:
             return None, False
         except Exception as error:

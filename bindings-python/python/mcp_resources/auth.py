@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from . import checks
-from ._core import Guard, TokenVerifier
+from ._core import Guard, Server, TokenVerifier
 from .encoding import to_json
 from .errors import McpError
 from .loops import running_loop
@@ -46,6 +46,10 @@ class Verified:
 Parts: TypeAlias = tuple[str, list[str], int | None, str | None, list[str] | None, list[str]]
 """A verified token as the compiled part takes it: subject, scopes, expiry in milliseconds, claims as JSON text,
 and the globs that it allows and denies."""
+
+
+Verify: TypeAlias = Callable[[str], Awaitable[Verified]]
+"""Verifies a token."""
 
 
 class _Compiled:
@@ -171,7 +175,7 @@ class Auth:
     """The URL of the endpoint as clients know it. Tokens must be issued for it: it is their audience."""
     authorization_servers: Sequence[str]
     """The URLs of the authorization servers that issue tokens for the endpoint; at least one."""
-    verify: Callable[[str], Awaitable[Verified]]
+    verify: Verify
     """Verifies a token: an `async` function, a `JwtVerifier` or `StaticTokens`.
 
     Raises `InvalidTokenError` for a token that is not valid: the client gets status 401. Any other exception means that
@@ -210,13 +214,13 @@ def checked(auth: Auth | None) -> None:
         )
 
 
-async def verified(auth: Auth, token: str) -> Verified:
-    """Verifies a token with the function of `auth`.
+async def verified(verify: Verify, token: str) -> Verified:
+    """Verifies a token with the function of an `Auth`.
 
     Raises:
         TypeError: the function is not `async`.
     """
-    found: object = auth.verify(token)
+    found: object = verify(token)
     if not inspect.isawaitable(found):
         raise TypeError(f"`verify` returned {_kind(found)} at once; write it as `async def`")
     return cast(Verified, await found)
@@ -241,6 +245,13 @@ def fields(auth: Auth) -> dict[str, Any]:
 def compiled(auth: Auth | None) -> TokenVerifier | None:
     """The verifier that the native server can call without Python; `None` if there is none."""
     return auth.verify._compiled if auth is not None and isinstance(auth.verify, _Compiled) else None
+
+
+def verifier(server: Server, auth: Auth | None) -> Verify | None:
+    """The function that verifies tokens: that of `auth`, or of the server's configuration file."""
+    if auth is not None:
+        return auth.verify
+    return None if server.verifier is None else _Compiled(server.verifier)
 
 
 def parts(verified: Verified) -> Parts:

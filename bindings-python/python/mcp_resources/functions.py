@@ -358,6 +358,10 @@ def full_name(function: Callable[..., object]) -> str:
     return f"{getattr(target, '__module__', None) or '?'}.{target.__qualname__}"
 
 
+_STATE = re.compile(r"\bContext\[.*\]")
+"""The type of the lifespan's value, in an annotation that is a text."""
+
+
 def is_context(parameter: inspect.Parameter) -> bool:
     """Whether a parameter gets the request."""
     annotation = parameter.annotation
@@ -366,14 +370,15 @@ def is_context(parameter: inspect.Parameter) -> bool:
     if isinstance(annotation, str):  # the class may be imported for type checkers alone
         plain = annotation.strip("\"' ")
         optional = re.fullmatch(r"(?:typing\.)?Optional\[(.*)\]", plain)
-        names = {part.strip("\"' ") for part in (optional[1] if optional else plain).split("|")} - {"None"}
+        plain = _STATE.sub("Context", optional[1] if optional else plain)
+        names = {part.strip("\"' ") for part in plain.split("|")} - {"None"}
         return names in ({"Context"}, {"mcp_resources.Context"})
     if isinstance(annotation, typing.ForwardRef):
-        return annotation.__forward_arg__ in ("Context", "mcp_resources.Context")
+        return is_context(parameter.replace(annotation=annotation.__forward_arg__))
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         rest = [arg for arg in typing.get_args(annotation) if arg is not type(None)]
         return len(rest) == 1 and is_context(parameter.replace(annotation=rest[0]))
-    return annotation is Context
+    return annotation is Context or typing.get_origin(annotation) is Context
 
 
 def _analyse(

@@ -103,9 +103,7 @@ class _Http(Driver):
         self._ended = asyncio.Event()
         self._listens = False
         self._verifications: set[asyncio.Task[None]] = set()
-        self._path = str(options.get("path", "/mcp"))
         given = options if auth is None else {**options, "auth": fields(auth)}
-        self._scheme = "http" if tls is None else "https"
         self._http = HttpServer(server, weakref.proxy(self), given, compiled(auth), _files(tls))
         http = self._http
         self._watchdog = Watchdog(loop, lambda: http.suspended)
@@ -124,7 +122,7 @@ class _Http(Driver):
         except OSError as error:
             raise _refusal(error, host, port) from None
         self._listens = True
-        return f"{self._scheme}://{_shown(host)}:{port}{self._path}"
+        return f"{self._http.scheme}://{_shown(host)}:{port}{self._http.path}"
 
     def verify(self, token: str, verification: Verification) -> None:
         task = self.loop.create_task(self._verify(token, verification))
@@ -152,7 +150,7 @@ class _Http(Driver):
         unavailable = True
         try:
             if self._auth is not None:
-                verification.accept(parts(await verified(self._auth, token)))
+                verification.accept(parts(await verified(self._auth.verify, token)))
         except InvalidTokenError:
             unavailable = False
         except Exception as error:

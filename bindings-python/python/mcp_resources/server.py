@@ -7,20 +7,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 from . import _core, checks, pool
 from ._core import Edit, Provider, Resource
 from .encoding import is_bytes, to_json
 from .functions import Reader, helper, reader
-from .guard import check_policy
 from .handler import ResourceHandler
 from .lifecycle import watch
 from .lifespan import Life
 from .log import warned
 from .options import HttpOptions, PromptArgument, PromptDetails, ResourceDetails, ServerOptions, ToolDetails, UiDetails
 from .recording import recorder
-from .results import CacheHint
+from .server_checks import check_options
 from .watches import Watches
 
 if TYPE_CHECKING:
@@ -68,47 +67,6 @@ def _not_on_stdio(options: Mapping[str, object]) -> str:
         f"{name}={value!r}" if isinstance(value, str | int | float) else f"{name}=…" for name, value in options.items()
     )
     return f'run() serves stdio, which takes no {", ".join(options)}; write run("http", {given})'
-
-
-def _check_options(options: Mapping[str, Any]) -> None:
-    """Checks the options that are functions or mappings: they stay in Python, so the core does not check them."""
-    hints = {
-        "encoder": "",
-        "redact": "; detectors belong to the policy: guard={'redact': […]}",
-        "lifespan": " that takes the server, decorated with @contextlib.asynccontextmanager",
-    }
-    for name, hint in hints.items():
-        given = options.get(name)
-        if name == "lifespan" and (hasattr(given, "__aenter__") or inspect.isasyncgen(given)):
-            raise TypeError("lifespan is an open context manager, expected the function that makes one: without ()")
-        if given is not None and not callable(given):
-            raise TypeError(f"{name} is {given!r}, expected a function{hint}")
-    if options.get("redact") is not None:
-        checks.plain_function("redact", options["redact"], "it is called on the thread of the handler")
-    if callable(options.get("audit")):
-        checks.plain_function("audit", options["audit"], "it is called on a thread of its own")
-    _check_keys(options.get("keys", ()))
-    if options.get("guard") is not None:
-        check_policy("guard", options["guard"])
-    for name in ("list_cache", "discover_cache"):
-        if not isinstance(options.get(name, _NO_HINT), CacheHint):
-            raise TypeError(f'{name} is {options[name]!r}, expected a CacheHint, such as CacheHint(60_000, "private")')
-    extensions = options.get("extensions", {})
-    if not isinstance(extensions, Mapping):
-        raise TypeError(f"extensions is {extensions!r}, expected a dict of settings by names")
-
-
-_NO_HINT = CacheHint()
-
-
-def _check_keys(keys: object) -> None:
-    """Refuses secrets of a wrong type. The message does not repeat them: an error may end in a log."""
-    if isinstance(keys, str | bytes | bytearray) or not isinstance(keys, Iterable):
-        raise TypeError(f"keys is of type `{type(keys).__name__}`, expected a list of bytes, such as [secret]")
-    if isinstance(keys, list | tuple):
-        for at, key in enumerate(keys):
-            if isinstance(key, str):
-                raise TypeError(f"keys[{at}] is a text, expected bytes, such as secret.encode()")
 
 
 def _undecorated(decorator: str, needed: str, given: object) -> str:
@@ -165,10 +123,46 @@ class ResourceServer:
         RegistrationError: the protocol does not allow the value of an option.
     """
 
+    name: str
+    """The name of the server, for programs."""
+
     def __init__(self, name: str, *, version: str = "0.0.0", **options: Unpack[ServerOptions]) -> None:
         checks.text("name", name)
         checks.text("version", version)
-        _check_options(options)
+        self._set_up(name, (name, version), options)
+
+    @classmethod
+    def from_config(cls, path: str | os.PathLike[str], *, watch: bool = True, **options: Unpack[ServerOptions]) -> Self:
+        """Makes a server from the configuration file of `mcp-resources serve`, with its sources mounted.
+
+        It has the file's guard, limits and audit log. `run("http")`, `serve_http` and `asgi` begin with its paths and
+        tokens, the first two with its TLS too; their own options replace those of the file. Register further resources
+        and tools as ever.
+
+        A changed guard, `for`, name, entry or file of tokens takes effect without ending sessions. A file with a
+        mistake is logged, and changes nothing. `__init__` of a subclass is not called.
+
+        Args:
+            path: the file, in YAML or JSON. Its relative paths begin at its folder.
+            watch: whether changes of the file take effect while the server runs. Default `True`. Tokens and
+                certificates are read again in any case.
+            options: see `ServerOptions`. They replace those of the file; `guard` and the texts about the server stand
+                in the file alone.
+
+        Raises:
+            TypeError: an option does not exist, stands in the file alone, or its value has the wrong type.
+            RegistrationError: the file has a mistake. The message is that of `mcp-resources serve --check`.
+        """
+        for name in options:
+            if name in _core.Config.options():
+                raise TypeError(f"{name} stands in the configuration file, whose changes take effect; write it there")
+        config = _core.Config(os.fspath(path), watch)
+        server = cls.__new__(cls)
+        server._set_up(config.name, config, options)
+        return server
+
+    def _set_up(self, name: str, about: "tuple[str, str] | _core.Config", options: ServerOptions) -> None:
+        check_options(options)
         extensions = [(key, to_json(settings)) for key, settings in options.get("extensions", {}).items()]
         audit = options.pop("audit", None)
         self._encoder = options.pop("encoder", None)
@@ -176,7 +170,7 @@ class ResourceServer:
         fields = {**options, "extensions": extensions, "process_key": os.urandom(32)}
         self.name = name
         taken = recorder(audit) if callable(audit) else audit
-        self._core = _core.Server(name, version, fields, _core.Queue(pool.size()), pool.spawn, taken)
+        self._core = _core.Server(about, fields, _core.Queue(pool.size()), pool.spawn, taken)
         watch(self._core)
         self._watches = Watches(self._core)
         self._life = None if lifespan is None else Life(lifespan, self._core.set_lifespan)

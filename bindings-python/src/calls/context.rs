@@ -21,8 +21,9 @@ static RUNNING_LOOP: Import = Import::new("asyncio", "get_running_loop");
 static REPLIED: Import = Import::new("mcp_resources.results", "replied");
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
 
-/// The request that a handler answers. It can be used from any thread until the request is answered.
-#[pyclass(frozen, module = "mcp_resources")]
+/// The request that a handler answers. It can be used from any thread until the request is answered. `Context[State]` says the
+/// type of `lifespan`, to type checkers alone.
+#[pyclass(frozen, generic, module = "mcp_resources")]
 pub struct Context {
     uri: Option<String>,
     who: Who<'static>,

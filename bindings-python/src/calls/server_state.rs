@@ -16,6 +16,7 @@ use mcp_resources_runtime::provider::Mounts;
 use mcp_resources_runtime::registry::Registry;
 use mcp_resources_runtime::transport::EngineClock;
 use mcp_resources_runtime::transport::pump::ServingRegistry;
+use mcp_resources_serve::ServedConfig;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -35,6 +36,8 @@ pub(crate) struct ServerState {
     pub(crate) watch_consumer: OnceLock<Consumer>,
     pub(crate) registry: Registry<Functions>,
     pub(crate) serving: ServingRegistry,
+    /// The configuration file that the server was made from.
+    pub(crate) config: OnceLock<ServedConfig>,
 }
 
 /// The functions behind one number.

@@ -76,6 +76,12 @@ impl TokenVerifier {
     }
 }
 
+impl From<Arc<dyn Verifier>> for TokenVerifier {
+    fn from(verifier: Arc<dyn Verifier>) -> Self {
+        Self(verifier)
+    }
+}
+
 impl TokenVerifier {
     pub(crate) fn shared(&self) -> Arc<dyn Verifier> {
         self.0.clone()

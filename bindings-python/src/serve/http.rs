@@ -65,7 +65,8 @@ impl Endpoint {
     #[new]
     fn new(server: &Server, driver: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let state = server.state.clone();
-        let endpoint = core::Endpoint::new(state.engine()?, rules::read(options)?, session_ids());
+        let rules = server.embedded_rules(options.py(), options.contains("auth")?)?;
+        let endpoint = core::Endpoint::new(state.engine()?, rules::read(rules, options)?, session_ids());
         let endpoint = endpoint.map_err(|error| rules::refused(driver.py(), &error))?;
         let runtime = Runtime::new(state, driver, true)?;
         let (web, wakeup) = Web::new(driver.py(), runtime, |_, _| Ok(HttpSide::Loop(endpoint)))?;
@@ -75,7 +76,8 @@ impl Endpoint {
     /// Raises if an option has a value that is not allowed.
     #[staticmethod]
     fn check(server: &Server, options: &Bound<'_, PyDict>) -> PyResult<()> {
-        let made = core::Endpoint::new(server.state.engine()?, rules::read(options)?, session_ids());
+        let rules = server.embedded_rules(options.py(), options.contains("auth")?)?;
+        let made = core::Endpoint::new(server.state.engine()?, rules::read(rules, options)?, session_ids());
         made.map(drop).map_err(|error| rules::refused(options.py(), &error))
     }
 

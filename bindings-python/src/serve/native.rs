@@ -12,7 +12,7 @@ use crate::values::error;
 use crate::values::lock::lock;
 use crate::values::rules;
 use mcp_resources_runtime::transport::http as core;
-use mcp_resources_runtime::transport::http::{HttpOptions, Running, Tls};
+use mcp_resources_runtime::transport::http::{Running, Tls};
 use mcp_resources_runtime::transport::pump::HttpSide;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -28,6 +28,10 @@ pub struct HttpServer {
     /// The descriptor that the loop watches.
     #[pyo3(get)]
     wakeup: Py<Wakeup>,
+    #[pyo3(get)]
+    scheme: &'static str,
+    #[pyo3(get)]
+    path: String,
     running: Mutex<Option<Running>>,
 }
 
@@ -54,23 +58,29 @@ impl HttpServer {
         tls: Option<TlsFiles>,
     ) -> PyResult<Self> {
         let state = server.state.clone();
-        let mut given = HttpOptions::new(rules::read(options)?);
+        let mut given = server.http_options();
+        given.rules = rules::read(given.rules, options)?;
+        if options.contains("auth")? {
+            (given.identity, given.verifier) = (None, None);
+        }
         if let Some(TlsFiles { certificate, key }) = tls {
             let made = Tls::from_pem(certificate, key);
             let refused = |error| error::raise(driver.py(), "Registration", (format!("tls: {error}"),));
             given.tls = Some(made.map_err(refused)?);
         }
+        let scheme = if given.tls.is_some() { "https" } else { "http" };
+        let path = given.rules.path.clone();
         let engine = state.engine()?;
         let clock = state.clock.clone();
         let runtime = Runtime::new(state, driver, true)?;
         let (web, wakeup) = Web::new(driver.py(), runtime, |inbox, event_handler| {
-            if given.rules.auth.is_some() {
+            if given.rules.auth.is_some() && given.verifier.is_none() {
                 given.verifier = Some(verifier.map_or_else(|| inbox.reach() as _, TokenVerifier::shared));
             }
             let made = core::HttpServer::new(&engine, clock, given, event_handler);
             made.map(HttpSide::Native).map_err(|error| rules::refused(driver.py(), &error))
         })?;
-        Ok(Self { web, wakeup, running: Mutex::default() })
+        Ok(Self { web, wakeup, scheme, path, running: Mutex::default() })
     }
 
     /// Starts to listen, on threads of its own. Returns the port. Raises an `OSError`, with the system's error number

@@ -7,6 +7,8 @@ use crate::calls::redact::{PROVIDER_CALLS, Redactor};
 use crate::calls::server_state::{Consumer, Functions, ServerState};
 use crate::calls::waker::delivering;
 use crate::serve::audit::Audit;
+use crate::serve::auth::TokenVerifier;
+use crate::serve::config::{self, Config};
 use crate::serve::providers::Provider;
 use crate::values::contents::Data;
 use crate::values::error;
@@ -21,6 +23,7 @@ use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::resource as core;
 use mcp_resources_runtime::registry::{ForeignFunction, Registry, RegistryChange};
 use mcp_resources_runtime::transport::pump::ServingRegistry;
+use mcp_resources_serve::{ForeignConfig, ServedConfig};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -75,24 +78,43 @@ struct HandlerParts {
     access: Option<Py<Function>>,
 }
 
+/// The description of a server: in code, or in a file.
+#[derive(FromPyObject)]
+enum About<'py> {
+    File(PyRef<'py, Config>),
+    Code(String, String),
+}
+
+impl About<'_> {
+    fn read(self) -> PyResult<(Option<ForeignConfig>, ServerInfo)> {
+        Ok(match self {
+            Self::File(config) => (Some(config.take()?), ServerInfo::default()),
+            Self::Code(name, version) => (None, ServerInfo { name, version, ..ServerInfo::default() }),
+        })
+    }
+}
+
 #[pymethods]
 impl Server {
-    /// `spawn` starts a worker thread for `queue`; `audit` is the path of the audit log, or the function that takes its
-    /// records.
+    /// `about` is the name and the version, or a configuration file. `spawn` starts a worker thread for `queue`; `audit` is the
+    /// path of the audit log, or the function that takes its records.
     #[new]
-    #[pyo3(signature = (name, version, fields, queue, spawn, audit = None))]
+    #[pyo3(signature = (about, fields, queue, spawn, audit = None))]
     fn new(
         py: Python<'_>,
-        name: String,
-        version: String,
+        about: About<'_>,
         fields: &Bound<'_, PyDict>,
         queue: Py<Queue>,
         spawn: Py<PyAny>,
         audit: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let (info, options) = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
+        let (mut given, info) = about.read()?;
+        let (setup, file) = config::setup(given.as_mut(), info);
+        let (info, options) = options::read(setup, fields)?;
+        let described = given.is_some().then(|| info.clone());
         let registry = Registry::new(info, options).map_err(|error| error::registration(py, &error, None))?;
-        let record_consumer = match audit.map(Audit::read).transpose()? {
+        let audit = audit.map(Audit::read).transpose()?.or(file.map(Audit::File));
+        let record_consumer = match audit {
             Some(Audit::File(file)) => {
                 registry.audit(Box::new(file));
                 None
@@ -121,7 +143,12 @@ impl Server {
             watch_consumer: OnceLock::new(),
             registry,
             serving: ServingRegistry::default(),
+            config: OnceLock::new(),
         };
+        if let (Some(given), Some(info)) = (given, described) {
+            // Before there is a client: nothing is delivered.
+            let _ = state.config.set(config::begin(py, given, &state.registry, info)?);
+        }
         Ok(Self { state: Arc::new(state) })
     }
 
@@ -248,6 +275,7 @@ impl Server {
     fn forked(&self) {
         self.state.queue.get().jobs.forked();
         PROVIDER_CALLS.forked();
+        self.state.config.get().into_iter().for_each(ServedConfig::forked);
         self.state.registry.forked();
     }
 
@@ -261,6 +289,12 @@ impl Server {
     #[getter]
     fn grace(&self) -> Millis {
         self.state.registry.grace()
+    }
+
+    /// The verifier of tokens of the configuration file; `None` if it has none.
+    #[getter]
+    fn verifier(&self) -> Option<TokenVerifier> {
+        self.http_options().verifier.map(TokenVerifier::from)
     }
 
     /// The jobs of the worker threads.

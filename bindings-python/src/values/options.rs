@@ -48,9 +48,8 @@ impl Icon {
     }
 }
 
-/// Reads the fields of a server.
-pub(crate) fn read(info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(ServerInfo, EngineOptions)> {
-    let mut setup = Setup { info, options: EngineOptions::default() };
+/// Reads the fields of a server into what it has so far.
+pub(crate) fn read(mut setup: Setup, fields: &Bound<'_, PyDict>) -> PyResult<(ServerInfo, EngineOptions)> {
     for (name, value) in fields {
         let name = name.cast::<PyString>()?.to_str()?;
         let options = &mut setup.options;

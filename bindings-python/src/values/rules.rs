@@ -10,9 +10,8 @@ use pyo3::types::{PyDict, PyString};
 /// The options of the HTTP server that are set in Python.
 const IN_PYTHON: &[&str] = &["host", "port"];
 
-/// Reads the options of an endpoint.
-pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
-    let mut rules = Rules::default();
+/// Reads the options of an endpoint into what it has so far.
+pub(crate) fn read(mut rules: Rules, fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
     for (name, value) in fields {
         let name = name.cast::<PyString>()?.to_str()?;
         if !Rules::NAMES.contains(&name) {

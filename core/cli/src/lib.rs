@@ -3,7 +3,7 @@
 //! ```text
 //!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-runtime)
 //!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
-//!                ├─▶ serve: providers (mcp-resources-providers) behind a server (mcp-resources-runtime)
+//!                ├─▶ serve: the server of a file or of words (mcp-resources-serve), at an address
 //!                └─▶ token, install, uninstall, completions: no server
 //! ```
 //!
@@ -87,10 +87,6 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
         Err(failed) => failed.report(),
     }
 }
-
-// Hidden, for the fuzz target.
-#[doc(hidden)]
-pub use serve::ServeDocument;
 
 /// The result of a command: an exit status, or the reason why it failed.
 type Outcome = Result<u8, Failed>;

@@ -2,10 +2,10 @@
 //!
 //! Law: no control character, terminal escape or bidirectional override from a server reaches a terminal.
 
-use crate::serve::without_values;
 use clap::builder::styling::{AnsiColor, Style};
 use mcp_resources_engine::connection::{Contents, PlainContents};
 use mcp_resources_engine::safe_text::{self, is_unsafe};
+use mcp_resources_serve::without_values;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -4,8 +4,9 @@ use crate::Outcome;
 use crate::args::{Token, TokenAction};
 use crate::error::Failed;
 use crate::output;
-use crate::tokens::{self, TokenEntry};
+use crate::tokens;
 use jiff::Timestamp;
+use mcp_resources_serve::{TokenEntry, read_tokens};
 use std::io::{self, Write};
 
 /// Does what the words say. A new token is the only thing on stdout.
@@ -15,7 +16,7 @@ pub(crate) fn run(args: &Token) -> Outcome {
             let named = |reason: String| Failed::new(format!("{}: {reason}", file.display()));
             let expires = expires.as_deref().map(|text| tokens::after(Timestamp::now(), text)).transpose();
             let expires = expires.map_err(|reason| Failed::usage(format!("--expires: {reason}")))?;
-            let (token, entry) = TokenEntry::generate(name, scope, group, expires).map_err(Failed::usage)?;
+            let (token, entry) = tokens::generate(name, scope, group, expires).map_err(Failed::usage)?;
             tokens::add(file, &entry).map_err(named)?;
             writeln!(io::stdout().lock(), "{token}")?;
             output::say("note", "it is shown this once; only its SHA-256 is stored");
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &Token) -> Outcome {
         }
         TokenAction::List { file } => {
             let entries =
-                tokens::read(file).map_err(|reason| Failed::new(format!("{}: {reason}", file.display())))?;
+                read_tokens(file).map_err(|reason| Failed::new(format!("{}: {reason}", file.display())))?;
             let now = Timestamp::now();
             let rows: Vec<Vec<String>> = entries.iter().map(|entry| row(entry, now)).collect();
             let table = output::table(&["NAME", "SCOPES", "GROUPS", "EXPIRES"], &rows, output::columns());

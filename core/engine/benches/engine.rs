@@ -15,7 +15,8 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"
 
 const MIB: usize = 1 << 20;
 
-fn connection(items: usize) -> Connection {
+/// `owned`: with a template whose handler decides who may use it.
+fn connection(items: usize, owned: bool) -> Connection {
     let info = ServerInfo { name: "bench".into(), version: "1".into(), ..ServerInfo::default() };
     let engine = Engine::new(info, EngineOptions::default()).expect("a valid engine");
     let handler = engine.new_handler();
@@ -26,6 +27,11 @@ fn connection(items: usize) -> Connection {
         },
         Edit::AddTemplate { template: Template::new("bench://item/{id}"), handler, mount: None },
     ];
+    if owned {
+        let mut template = Template::new("bench://owned/{id}");
+        template.details.access = true;
+        edits.push(Edit::AddTemplate { template, handler, mount: None });
+    }
     edits.extend((0..items).map(|n| Edit::AddResource {
         resource: Resource::new(format!("bench://r/{n}")).mime_type("text/plain"),
         source: ItemSource::Handler(handler),
@@ -38,10 +44,26 @@ fn connection(items: usize) -> Connection {
     connection
 }
 
+/// Answers the question about access that a first read asks, whose answer is used again by the reads that are measured.
+fn answer_access(connection: &mut Connection, message: &str) {
+    let principal = Principal::local();
+    let arrival = Arrival { message: message.as_bytes(), principal: &principal, header_check: None };
+    let mut out = Vec::new();
+    let asked: Vec<_> =
+        connection.message(arrival, Now::default(), &mut out).events.iter().filter_map(Event::asks).collect();
+    for token in asked {
+        connection.respond(token, Answer::Access(vec![Some(true)]), Now::default(), &mut out);
+    }
+}
+
 fn measure(c: &mut Criterion, name: &str, message: &str, items: usize) {
-    let mut connection = connection(items);
+    let owned = message.contains("owned");
+    let mut connection = connection(items, owned);
     let principal = Principal::local();
     let mut out = Vec::new();
+    if owned {
+        answer_access(&mut connection, message);
+    }
     c.bench_function(name, |b| {
         b.iter(|| {
             out.clear();
@@ -71,6 +93,8 @@ fn engine(c: &mut Criterion) {
     measure(c, "engine/legacy/read/handler", &legacy("resources/read", item), 0);
     measure(c, "engine/legacy/read/constant", &legacy("resources/read", constant), 0);
     measure(c, "engine/modern/read/handler", &modern("resources/read", &format!("{item},")), 0);
+    let owned = modern("resources/read", r#""uri":"bench://owned/12345","#);
+    measure(c, "engine/modern/read/handler, access answered", &owned, 0);
     measure(c, "engine/modern/read/constant", &modern("resources/read", &format!("{constant},")), 0);
     measure(c, "engine/modern/list/100 of 1000", &modern("resources/list", ""), 1_000);
     measure(c, "engine/modern/list/100 of 100000", &modern("resources/list", ""), 100_000);
@@ -88,7 +112,7 @@ fn large(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine/modern/read");
     group.throughput(Throughput::Bytes(MIB as u64));
     for (name, contents) in kinds {
-        let mut connection = connection(0);
+        let mut connection = connection(0, false);
         let principal = Principal::local();
         let mut out = Vec::with_capacity(2 * MIB);
         group.bench_function(format!("1 MiB {name}"), |b| {

@@ -1,11 +1,11 @@
 //! Configuration files of `serve` and of clients; and files whose keys are served.
 
-use mcp_resources_cli::ServeDocument;
 use mcp_resources_client::ClientConfig;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_providers::config;
 use mcp_resources_providers::files::FileOptions;
 use mcp_resources_runtime::transport::document_yaml;
+use mcp_resources_serve::ServeDocument;
 use mcp_resources_template::uri;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -33,6 +33,18 @@ pub struct Registry<H> {
     audit: Mutex<Option<AuditLog>>,
 }
 
+/// The parts of a server that its configuration file changes, whatever the language of its handlers.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct ServerParts {
+    /// Its policy, its description, and the tokens of its clients.
+    pub engine: Arc<Engine>,
+    /// Its providers.
+    pub mounts: Arc<Mounts>,
+    /// The clock of its transports.
+    pub clock: Arc<EngineClock>,
+}
+
 /// Handlers with their number of uses.
 type Table<H> = OrdMap<HandlerId, (Arc<H>, usize)>;
 
@@ -120,6 +132,15 @@ impl<H> Registry<H> {
         let engine = self.engine.get_or_init(serve).clone();
         self.begin_audit(&engine);
         Ok(engine)
+    }
+
+    /// The parts that a configuration file changes. Makes the engine.
+    ///
+    /// # Errors
+    /// As [`Registry::engine`].
+    #[doc(hidden)]
+    pub fn parts(&self) -> Result<ServerParts, RegistrationError> {
+        Ok(ServerParts { engine: self.engine()?, mounts: self.mounts.clone(), clock: self.clock.clone() })
     }
 
     /// Sets the sink of audit records. Call it before the engine is made.

@@ -22,6 +22,15 @@ pub(crate) const PIECES: &[Piece] = &[
             Size { templates: 1_000, ..Size::default() },
         )
     }),
+    ("read by template, two templates", || {
+        read(modern("resources/read", OWNED), Size { owned: Owned::ByNobody, ..Size::default() })
+    }),
+    ("read by template, access elsewhere", || {
+        read(modern("resources/read", ITEM), Size { owned: Owned::ByAccess, ..Size::default() })
+    }),
+    ("read by template, access answered", || {
+        read(modern("resources/read", OWNED), Size { owned: Owned::ByAccess, ..Size::default() })
+    }),
     ("read by template, 1,000 globs", || {
         read(modern("resources/read", ITEM), Size { globs: 1_000, ..Size::default() })
     }),
@@ -37,6 +46,7 @@ pub(crate) const PIECES: &[Piece] = &[
 
 pub(crate) const CONSTANT: &str = r#""uri":"bench://const","#;
 const ITEM: &str = r#""uri":"bench://item/12345","#;
+const OWNED: &str = r#""uri":"bench://owned/12345","#;
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}"#;
 const HELLO: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
@@ -48,11 +58,24 @@ pub(crate) struct Size {
     pub(crate) text: usize,
     /// Globs of the guard's policy, half of them allowed and half denied.
     pub(crate) globs: usize,
+    /// A second template.
+    pub(crate) owned: Owned,
+}
+
+/// Whether there is a second template, and a handler that decides who may use it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owned {
+    /// There is none.
+    Absent,
+    /// Everybody may.
+    ByNobody,
+    /// The handler decides.
+    ByAccess,
 }
 
 impl Default for Size {
     fn default() -> Self {
-        Self { resources: 0, templates: 0, text: 10, globs: 0 }
+        Self { resources: 0, templates: 0, text: 10, globs: 0, owned: Owned::Absent }
     }
 }
 
@@ -90,6 +113,11 @@ fn catalog(size: Size, handler: HandlerId) -> Vec<Edit> {
     let mut edits = vec![Edit::AddResource { resource: Resource::new("bench://const"), source: text }];
     edits.push(template("bench://item/{id}".to_owned()));
     edits.extend((0..size.templates).map(|n| template(format!("bench://t{n}/{{a}}/{{b}}"))));
+    if size.owned != Owned::Absent {
+        let mut owned = Template::new("bench://owned/{id}");
+        owned.details.access = size.owned == Owned::ByAccess;
+        edits.push(Edit::AddTemplate { template: owned, handler, mount: None });
+    }
     let resources = (0..size.resources).map(listed);
     edits.extend(
         resources.map(|resource| Edit::AddResource { resource, source: ItemSource::Handler(handler) }),
@@ -114,10 +142,28 @@ fn read(request: String, size: Size) -> Work {
         lines.push(line.as_bytes());
         let Some(Line::Message(message)) = lines.next() else { panic!("no line") };
         let arrival = Arrival { message, principal: &principal, header_check: None };
+        let mut held = Vec::new();
         for event in connection.message(arrival, Now::default(), &mut out).events {
-            let Event::Read(read) = event else { continue };
+            let read = match event {
+                Event::Read(read) => read,
+                // Asked once: its answer is used again by the reads after the first.
+                Event::Access(asked) => {
+                    let answer = Answer::Access(vec![Some(true)]);
+                    held.extend(connection.respond(asked.token, answer, Now::default(), &mut out).events);
+                    continue;
+                }
+                _ => continue,
+            };
             let answer = Answer::Contents(Contents::text(&*text).into());
             let _ = connection.respond(read.token, answer, Now::default(), &mut out);
+        }
+        for event in held {
+            let Event::Again(held) = event else { continue };
+            for event in connection.again(&held, Now::default(), &mut out).events {
+                let Event::Read(read) = event else { continue };
+                let answer = Answer::Contents(Contents::text(&*text).into());
+                let _ = connection.respond(read.token, answer, Now::default(), &mut out);
+            }
         }
         assert!(out.ends_with(b"}\n"), "no answer");
     })

@@ -190,3 +190,34 @@ void wrapped.notify.resourceUpdated('a://fixed');
 server.attach(new McpServer1({ name: 'x', version: '1' }));
 // @ts-expect-error: a class is no server
 server.attach(McpServer);
+
+// What `onStart` returns is the type of `ctx.lifespan`, in every function of the server.
+interface Pool {
+  fetch(id: string): string;
+}
+const pooled = new ResourceServer({ name: 'pooled' }, { onStart: async (): Promise<Pool> => ({ fetch: (id) => id }) });
+holds<Equal<typeof pooled, ResourceServer<Pool>>>();
+pooled
+  .resource('row://{id}', ({ id }, ctx) => {
+    holds<Equal<typeof ctx, Context<Pool>>>();
+    // @ts-expect-error: there is no such method
+    ctx.lifespan.fetsh(id);
+    return ctx.lifespan.fetch(id);
+  })
+  .list((_cursor, ctx) => [ctx.lifespan.fetch('1')])
+  .complete('id', (value, _chosen, ctx) => [ctx.lifespan.fetch(value)])
+  .access((principal, _variables, ctx) => ctx.lifespan.fetch(principal) !== '');
+pooled.tool('first', (_args, ctx) => ctx.lifespan.fetch('1'));
+pooled.prompt('ask', (_args, ctx) => ctx.lifespan.fetch('1'));
+pooled.method('vendor/row', (_params, ctx) => ({ row: ctx.lifespan.fetch('1') }));
+pooled.addResource({ uri: 'row://first' }, { read: (_variables, ctx) => ctx.lifespan.fetch('1') });
+const shared = (_variables: object, ctx: Context) => String(ctx.lifespan);
+pooled.resource('row://shared', shared);
+holds<Equal<Context['lifespan'], unknown>>();
+// A function that takes any server takes this one.
+const any: ResourceServer = pooled;
+any.close();
+const fromFile = ResourceServer.fromConfig('team.yaml', { onStart: () => 7, watch: false });
+fromFile.resource('n://1', (_variables, ctx) => ctx.lifespan.toFixed());
+// @ts-expect-error: the guard stands in the file
+ResourceServer.fromConfig('team.yaml', { guard: { deny: '**' } });

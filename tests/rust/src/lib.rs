@@ -31,6 +31,8 @@ mod files;
 #[cfg(test)]
 mod flows;
 #[cfg(test)]
+mod from_config;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod hidden;

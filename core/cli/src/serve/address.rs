@@ -1,35 +1,26 @@
-//! The endpoint of `serve --http`: where it listens, who may use it, and the files that may change while it serves.
+//! The endpoint of `serve --http`: where it listens, and who may reach it.
 //!
 //! Law: other machines are served only if clients prove who they are, or if the command says `--public`.
 
-use super::auth::{CertificateFiles, OpenedAuth, TokenFile};
-use super::document::ServeDocument;
 use super::status::StatusListener;
 use crate::args::{HttpAddress, Serve};
 use crate::error::Failed;
 use crate::output;
 use listenfd::ListenFd;
-use mcp_resources_engine::http::{Hosts, Rules};
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::transport::http::HttpServer;
-use std::future::{Future, pending};
+use mcp_resources_serve::ServeDocument;
+use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
-
-/// The time between two looks at the files of tokens and certificates.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// An endpoint before it listens.
 pub(super) struct ServeEndpoint {
     address: Resolved,
-    rules: Rules,
-    auth: Option<OpenedAuth>,
-    certificate: Option<CertificateFiles>,
     status: Option<HttpAddress>,
 }
 
@@ -50,16 +41,9 @@ enum PassedSocket {
 ///
 /// # Errors
 /// One sentence that names the option or the key.
-pub(super) fn open(
-    document: &ServeDocument,
-    folder: &Path,
-    args: &Serve,
-) -> Result<Option<ServeEndpoint>, Failed> {
-    let wrong = |reason: String| Failed::usage(document.named(reason));
-    let auth = document.auth.as_ref().map(|auth| auth.open(folder)).transpose().map_err(wrong)?;
-    let certificate = document.tls.as_ref().map(|tls| tls.open(folder)).transpose().map_err(wrong)?;
+pub(super) fn open(document: &ServeDocument, args: &Serve) -> Result<Option<ServeEndpoint>, Failed> {
     let Some(address) = &args.http else {
-        if !args.check && (document.auth.is_some() || document.tls.is_some()) {
+        if !args.check && (document.has_auth() || document.has_tls()) {
             output::say(
                 "warning",
                 "auth and tls are for HTTP; over stdio the client is the user who started the server",
@@ -68,31 +52,26 @@ pub(super) fn open(
         return Ok(None);
     };
     let address = resolve(address).map_err(Failed::usage)?;
-    let mut rules = document.guard.rules.clone();
     if let Some(text) = address.is_for_others() {
-        if auth.is_none() && !args.public {
+        if !document.has_auth() && !args.public {
             return Err(Failed::usage(format!(
                 "--http {text} serves other machines, and nobody is asked who they are; write auth into the file of --config, \
                  such as auth: {{tokens: tokens.yaml}}, or add --public if everybody may read what is served"
             )));
         }
-        if auth.is_some() && certificate.is_none() {
+        if document.has_auth() && !document.has_tls() {
             output::say(
                 "warning",
                 "tokens cross the network unencrypted; write tls into the file, or put a proxy with TLS in front",
             );
         }
-        // Its names are not known here. The default, which accepts the names of this machine alone, would refuse everybody.
-        if rules.hosts == Hosts::Loopback {
-            rules.hosts = Hosts::Any;
-        }
     }
-    Ok(Some(ServeEndpoint { address, rules, auth, certificate, status: args.status.clone() }))
+    Ok(Some(ServeEndpoint { address, status: args.status.clone() }))
 }
 
 /// The warning about sources with `for` where no client has an identity, so that no client can see them.
 pub(super) fn without_groups(document: &ServeDocument, args: &Serve) -> Option<&'static str> {
-    if !document.has_audiences() || document.auth.is_some() {
+    if !document.has_audiences() || document.has_auth() {
         return None;
     }
     Some(match args.http {
@@ -156,23 +135,19 @@ impl Resolved {
 impl ServeEndpoint {
     /// Serves until a signal ends it.
     pub(super) async fn serve(self, server: ResourceServer) -> io::Result<()> {
-        let Self { address, rules, auth, certificate, status } = self;
-        let scheme = if certificate.is_some() { "https" } else { "http" };
-        let path = rules.path.clone();
-        let tokens = auth.as_ref().and_then(OpenedAuth::file);
-        let mut builder = server.http().rules(rules);
-        if let Some(auth) = auth {
-            builder = auth.apply(builder);
+        let Self { address, status } = self;
+        let mut builder = server.http();
+        if address.is_for_others().is_some() {
+            // Its names are not known here. The default, which accepts the names of this machine alone, would refuse everybody.
+            builder = builder.any_host_by_default();
         }
-        if let Some(certificate) = &certificate {
-            builder = builder.tls(certificate.tls.clone());
-        }
+        let scheme = if builder.options().tls.is_some() { "https" } else { "http" };
+        let path = builder.options().rules.path.clone();
         if let Some(status) = status {
             let status = StatusListener::bind(&status).await.map_err(io::Error::other)?;
             output::say("note", &format!("health and metrics at http://{}", status.address()?));
             tokio::spawn(status.serve(server.clone()));
         }
-        let look = look_at_files(server, tokens, certificate);
         match address {
             Resolved::Tcp(addresses, text) => {
                 let listener = builder.bind(&addresses[..]).await.map_err(|error| {
@@ -184,19 +159,19 @@ impl ServeEndpoint {
                 })?;
                 output::say("note", &format!("serving at {scheme}://{}{path}", listener.address()));
                 let endpoint = listener.server().clone();
-                until_ended(listener.serve(), endpoint, look).await
+                until_ended(listener.serve(), endpoint).await
             }
             Resolved::Passed(PassedSocket::Tcp(listener)) => {
                 let listener = builder.bind_tcp_listener(listener)?;
                 output::say("note", &format!("serving at {scheme}://{}{path}", listener.address()));
                 let endpoint = listener.server().clone();
-                until_ended(listener.serve(), endpoint, look).await
+                until_ended(listener.serve(), endpoint).await
             }
             Resolved::Passed(PassedSocket::Unix(listener)) => {
                 let listener = builder.bind_unix_listener(listener)?;
                 output::say("note", &format!("serving at the socket of systemd, path {path}"));
                 let endpoint = listener.server().clone();
-                until_ended(listener.serve(), endpoint, look).await
+                until_ended(listener.serve(), endpoint).await
             }
             Resolved::Unix(socket) => {
                 let listener = builder.bind_unix(&socket).map_err(|error| {
@@ -205,52 +180,23 @@ impl ServeEndpoint {
                 })?;
                 output::say("note", &format!("serving at unix:{}, path {path}", socket.display()));
                 let endpoint = listener.server().clone();
-                until_ended(listener.serve(), endpoint, look).await
+                until_ended(listener.serve(), endpoint).await
             }
         }
     }
 }
 
-/// Serves until a signal ends it, and looks at the files meanwhile.
-async fn until_ended(
-    serves: impl Future<Output = ()>,
-    endpoint: Arc<HttpServer>,
-    look: impl Future<Output = ()>,
-) -> io::Result<()> {
+/// Serves until a signal ends it.
+async fn until_ended(serves: impl Future<Output = ()>, endpoint: Arc<HttpServer>) -> io::Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     let mut interrupted = signal(SignalKind::interrupt())?;
     tokio::pin!(serves);
     tokio::select! {
         () = &mut serves => return Ok(()),
-        () = look => {}
         _ = terminated.recv() => {}
         _ = interrupted.recv() => {}
     }
     endpoint.shutdown();
     serves.await;
     Ok(())
-}
-
-/// Reads changed files again. Never ends. Nothing looks if there are none.
-async fn look_at_files(
-    server: ResourceServer,
-    tokens: Option<Arc<TokenFile>>,
-    mut certificate: Option<CertificateFiles>,
-) {
-    if tokens.is_none() && certificate.is_none() {
-        return pending().await;
-    }
-    loop {
-        tokio::time::sleep(LOOK).await;
-        match tokens.as_ref().map_or(Ok(Vec::new()), |file| file.refresh()) {
-            // Their subscriptions end, and their tokens are asked for again.
-            Ok(names) => names.iter().for_each(|name| server.revoke(name)),
-            Err(reason) => output::say("error", &reason),
-        }
-        match certificate.as_mut().map_or(Ok(false), CertificateFiles::refresh) {
-            Ok(true) => output::say("note", "the certificate was renewed"),
-            Ok(false) => {}
-            Err(reason) => output::say("error", &reason),
-        }
-    }
 }

@@ -1,9 +1,6 @@
 //! `serve --check`: judges a file without serving it, and shows what a person sees.
 
-use super::ServeState;
-use super::address;
-use super::document::ServeDocument;
-use super::{folder_of, system};
+use super::{address, begin, open, system};
 use crate::Outcome;
 use crate::args::Serve;
 use crate::error::Failed;
@@ -13,30 +10,29 @@ use mcp_resources_engine::client::{AllowList, ClientError, Failure};
 use mcp_resources_engine::http::Auth;
 use mcp_resources_engine::principal::ANONYMOUS;
 use mcp_resources_runtime::server::ResourceServer;
-use mcp_resources_runtime::transport::http::{StaticTokens, Verified};
+use mcp_resources_runtime::transport::http::{HttpOptions, StaticTokens, Verified};
+use mcp_resources_serve::ServeDocument;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
 
 /// The token of the person whose view is shown. The endpoint exists for this process alone, for a moment.
 const TOKEN_BYTES: usize = 32;
 
 /// Opens everything that the file names. Status 2 for the first mistake, as at a start.
 pub(super) fn run(document: ServeDocument, args: &Serve) -> Outcome {
-    let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let status = runtime.block_on(async {
-        // Its own files are read, whether or not the words name an address.
-        drop(address::open(&document, &folder, args)?);
-        let serving = ServeState::begin(document, folder, args)?;
+        let opened = open(document)?;
+        drop(address::open(opened.document(), args)?);
+        let (server, _watch) = begin(opened, args)?;
         match &args.principal {
             None => {
                 output::say("note", "the file has no mistake");
                 Ok(0)
             }
-            Some(name) => show(&serving.server, name, args).await,
+            Some(name) => show(&server, name, args).await,
         }
     });
     runtime.shutdown_background();
@@ -48,7 +44,7 @@ async fn show(server: &ResourceServer, name: &str, args: &Serve) -> Outcome {
     let mut random = [0; TOKEN_BYTES];
     getrandom::fill(&mut random).map_err(|error| Failed::new(error.to_string()))?;
     let token = random.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
-    let mut endpoint = server.http();
+    let mut endpoint = server.http_with(HttpOptions::default());
     let mut headers = BTreeMap::new();
     if name != ANONYMOUS {
         let groups = json!({ "groups": args.group }).to_string();

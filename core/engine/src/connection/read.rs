@@ -337,6 +337,14 @@ impl ReadTask {
         if !engine.has_access() {
             return (answer, None, None);
         }
+        // The requested URI was decided about before the handler was called: only another URI is a question.
+        let has_others = match &answer {
+            Answer::Contents(result) => result.contents.iter().any(|entry| entry.uri.is_some()),
+            _ => false,
+        };
+        if self.withheld.is_none() && !has_others {
+            return (answer, None, None);
+        }
         let principal = &self.asker.principal;
         let requested = context.normal_uri();
         let shows = |view: &mut AccessView<'_>, entry: &Contents<'_>| {

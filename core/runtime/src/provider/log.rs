@@ -37,6 +37,12 @@ impl Mounts {
     pub fn log_with(&self, write: LogFn) {
         let _ = self.log.write.set(write);
     }
+
+    /// Logs a message that belongs to no request, as those of providers.
+    #[doc(hidden)]
+    pub fn report(&self, message: String) {
+        self.log.write(message);
+    }
 }
 
 impl ProviderLog {

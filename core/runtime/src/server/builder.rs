@@ -11,8 +11,10 @@ use super::{Method, ResourceServer};
 use crate::provider::{Provider, WatchFn};
 use crate::registry::{ForeignFunction, Registry};
 use crate::transport::AuditSink;
+#[cfg(feature = "http")]
+use crate::transport::http::HttpOptions;
 use mcp_resources_engine::connection::Contents;
-use mcp_resources_engine::engine::{AccessQuestion, EngineOptions, InstructionPart, ServerInfo};
+use mcp_resources_engine::engine::{AccessQuestion, EngineOptions, InstructionPart, ServerInfo, Setup};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::principal::Principal;
@@ -35,6 +37,15 @@ pub struct Builder {
     redact: Option<Redact>,
     audit: Option<Box<dyn AuditSink>>,
     providers: Vec<Arc<dyn Provider>>,
+    #[cfg(feature = "http")]
+    http: HttpOptions,
+}
+
+impl From<Setup> for Builder {
+    /// Starts building a server with a description and options that were read elsewhere.
+    fn from(Setup { info, options }: Setup) -> Self {
+        Self { info, options, ..Self::new(String::new(), String::new()) }
+    }
 }
 
 /// The resources, templates and methods.
@@ -50,6 +61,8 @@ impl Builder {
             redact: None,
             audit: None,
             providers: Vec::new(),
+            #[cfg(feature = "http")]
+            http: HttpOptions::default(),
         }
     }
 
@@ -420,6 +433,14 @@ impl Builder {
         self
     }
 
+    /// Sets the options with which each [`ResourceServer::http`] begins.
+    #[cfg(feature = "http")]
+    #[doc(hidden)]
+    pub fn http_options(mut self, options: HttpOptions) -> Self {
+        self.http = options;
+        self
+    }
+
     /// Mounts a provider after all other registrations: see [`ResourceServer::mount`].
     pub fn mount(mut self, provider: impl Provider) -> Self {
         self.providers.push(Arc::new(provider));
@@ -442,6 +463,8 @@ impl Builder {
             registry.audit(sink);
         }
         let shared = ServerState::new(registry, self.diagnose, self.watch, self.redact, is_audited)?;
+        #[cfg(feature = "http")]
+        shared.begin_http_with(self.http);
         shared.apply(self.changes)?;
         for provider in self.providers {
             shared.registry.mounts().mount(provider)?;

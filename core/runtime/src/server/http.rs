@@ -30,7 +30,8 @@ pub struct HttpBuilder {
 /// The options. Limits of HTTP are fields of [`Limits`](mcp_resources_engine::limits::Limits).
 impl HttpBuilder {
     pub(super) fn new(server: ResourceServer) -> Self {
-        Self { server, options: HttpOptions::default() }
+        let options = server.shared.http_options();
+        Self { server, options }
     }
 
     /// Sets the path of the endpoint. Default `/mcp`.
@@ -131,6 +132,18 @@ impl HttpBuilder {
     pub fn rules(mut self, rules: Rules) -> Self {
         self.options.rules = rules;
         self
+    }
+
+    /// Sets the accepted `Host` headers like [`HttpBuilder::any_host`], if they are the default.
+    #[doc(hidden)]
+    pub fn any_host_by_default(self) -> Self {
+        if self.options.rules.hosts == Hosts::Loopback { self.any_host() } else { self }
+    }
+
+    /// The options so far.
+    #[doc(hidden)]
+    pub fn options(&self) -> &HttpOptions {
+        &self.options
     }
 
     /// Makes the endpoint without a listener, for requests passed to [`HttpServer::respond`].
@@ -316,6 +329,12 @@ impl ResourceServer {
     /// Starts building an HTTP endpoint of this server: Streamable HTTP, both eras.
     pub fn http(&self) -> HttpBuilder {
         HttpBuilder::new(self.clone())
+    }
+
+    /// Like [`ResourceServer::http`], with these options in the place of the server's own.
+    #[doc(hidden)]
+    pub fn http_with(&self, options: HttpOptions) -> HttpBuilder {
+        HttpBuilder { server: self.clone(), options }
     }
 
     /// Serves over HTTP at `http://ADDRESS/mcp`, for local clients only; [`ResourceServer::http`] has more options. See

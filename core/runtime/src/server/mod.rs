@@ -72,6 +72,7 @@ pub use shared::Diagnostic;
 pub use tools::{Structured, ToolReturn};
 
 use crate::provider::Provider;
+use crate::registry::ServerParts;
 use crate::transport::{DescriptorWaiter, PipeSender, Stdio};
 use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::engine::{Engine, LinkError, ServerInfo};
@@ -82,6 +83,7 @@ use mcp_resources_engine::resource::{RegistrationError, Resource};
 use pipe::PipeHandler;
 use run::{InputReader, TimeThread};
 use shared::ServerState;
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -215,6 +217,23 @@ impl ResourceServer {
     /// so when they end.
     pub fn flush_audit(&self) {
         self.shared.flush_audit();
+    }
+
+    /// The parts that a configuration file changes.
+    #[doc(hidden)]
+    pub fn parts(&self) -> ServerParts {
+        let shared = &self.shared;
+        ServerParts {
+            engine: shared.engine.clone(),
+            mounts: shared.registry.mounts().clone(),
+            clock: shared.clock.clone(),
+        }
+    }
+
+    /// Keeps something until the last clone of this server is dropped.
+    #[doc(hidden)]
+    pub fn keep(&self, part: Box<dyn Any + Send>) {
+        self.shared.keep(part);
     }
 
     /// The engine, for runtimes that drive it themselves.

@@ -10,16 +10,19 @@ use crate::provider::WatchFn;
 use crate::registry::Registry;
 use crate::sync::Mutex;
 #[cfg(feature = "http")]
-use crate::transport::http::HttpServer;
+use crate::transport::http::{HttpOptions, HttpServer};
 use crate::transport::{EngineClock, Wake};
 use mcp_resources_engine::connection::{Answer, Contents, ReadResult, RequestToken};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::resource::RegistrationError;
+use std::any::Any;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
+#[cfg(feature = "http")]
+use std::sync::OnceLock;
 use std::sync::{Arc, MutexGuard, Weak};
 
 /// An event for the server's log.
@@ -73,8 +76,13 @@ pub(super) struct ServerState {
     peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
     tasks: Mutex<Tasks>,
     pub(super) asks: HandlerAsks,
+    /// Things that end with the server.
+    kept: Mutex<Vec<Box<dyn Any + Send>>>,
     #[cfg(feature = "http")]
     endpoints: Mutex<Vec<Weak<HttpServer>>>,
+    /// The options with which endpoints begin.
+    #[cfg(feature = "http")]
+    http: OnceLock<HttpOptions>,
 }
 
 pub(super) type Tasks = HashMap<(ConnectionId, RequestToken), Weak<HandlerLink>>;
@@ -109,8 +117,11 @@ impl ServerState {
             peers: Mutex::default(),
             tasks: Mutex::default(),
             asks: HandlerAsks::default(),
+            kept: Mutex::default(),
             #[cfg(feature = "http")]
             endpoints: Mutex::default(),
+            #[cfg(feature = "http")]
+            http: OnceLock::new(),
         }))
     }
 
@@ -204,6 +215,24 @@ impl ServerState {
         for endpoint in self.endpoints() {
             endpoint.shutdown();
         }
+    }
+
+    /// Keeps something until the server is dropped.
+    pub(super) fn keep(&self, part: Box<dyn Any + Send>) {
+        self.kept.lock().push(part);
+    }
+
+    /// Sets the options with which endpoints begin, once.
+    #[cfg(feature = "http")]
+    pub(super) fn begin_http_with(&self, options: HttpOptions) {
+        // Only the first options are used.
+        let _ = self.http.set(options);
+    }
+
+    /// The options with which endpoints begin.
+    #[cfg(feature = "http")]
+    pub(super) fn http_options(&self) -> HttpOptions {
+        self.http.get().cloned().unwrap_or_default()
     }
 
     /// Registers an HTTP endpoint that ends with the server.

@@ -363,9 +363,22 @@ impl<'c> Host<'c> {
         events: impl IntoIterator<Item = Event<'e>>,
     ) {
         for event in events {
-            if matches!(event, Event::Interest) {
-                continue;
-            }
+            let event = match event {
+                Event::Interest => continue,
+                Event::Access(request) => {
+                    let asked = exchange.expect("a question has an exchange");
+                    let turn = asked.respond(request.token, self.handlers.decides(&request), self.now);
+                    self.happen(turn.connection, exchange, turn.events);
+                    continue;
+                }
+                Event::Again(held) => {
+                    let resumed = exchange.expect("a held request has an exchange");
+                    let turn = resumed.again(&held, self.now);
+                    self.happen(turn.connection, exchange, turn.events);
+                    continue;
+                }
+                event => event,
+            };
             let mut seen = seen(event, &self.handlers);
             if let Some(token) = seen.token {
                 let exchange = exchange.expect("a request to be answered has an exchange").clone();

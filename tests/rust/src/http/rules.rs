@@ -49,7 +49,10 @@ fn auth(given: &Value) -> Auth {
 pub(crate) fn verify(tokens: &Value, token: &str) -> Result<Verified, DeniedToken> {
     match &tokens[token] {
         Value::Null => Err(DeniedToken::Invalid),
-        known => Ok(Verified::new(known["principal"].as_str().expect("a token has a principal"))
-            .scopes(list(&known["scopes"]).filter_map(text))),
+        known => {
+            let verified = Verified::new(known["principal"].as_str().expect("a token has a principal"))
+                .scopes(list(&known["scopes"]).filter_map(text));
+            Ok(verified.deny(list(&known["deny"]).filter_map(text)))
+        }
     }
 }

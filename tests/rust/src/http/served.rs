@@ -85,6 +85,14 @@ impl EventHandler for Author {
             if matches!(event, Event::Interest) {
                 continue;
             }
+            if let Event::Access(request) = &event {
+                let answer = lock(&self.handlers).decides(request);
+                if let Some(reply) = peer.detach(request.token) {
+                    let outcome = peer.finish(reply.encode(answer, START));
+                    self.handle(peer, outcome.events);
+                }
+                continue;
+            }
             let seen = seen(event, &lock(&self.handlers));
             let mut value = seen.value;
             let mut open = lock(&self.open);

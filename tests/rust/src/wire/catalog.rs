@@ -2,7 +2,10 @@
 
 use super::write;
 use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, ToolSource};
-use mcp_resources_engine::engine::{Engine, EngineOptions, Extension, Interest, Observer, ServerInfo};
+use mcp_resources_engine::connection::{AccessRequest, Answer};
+use mcp_resources_engine::engine::{
+    AccessQuestion, Engine, EngineOptions, Extension, Interest, Observer, ServerInfo,
+};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::limits::Limits;
@@ -19,9 +22,9 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The handlers by name. The engine gives them numbers.
+/// The handlers by name, and what those that decide about access say. The engine gives them numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Handlers(BTreeMap<String, HandlerId>, Watches);
+pub(crate) struct Handlers(BTreeMap<String, HandlerId>, Watches, BTreeMap<HandlerId, Value>);
 
 /// Who began or ceased to be watched, as the format writes it.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +51,18 @@ impl Handlers {
 
     pub(crate) fn name(&self, id: HandlerId) -> &str {
         self.0.iter().find(|(_, other)| **other == id).map_or("?", |(name, _)| name)
+    }
+
+    /// The answer of a handler that decides about access.
+    pub(crate) fn decides(&self, request: &AccessRequest) -> Answer<'static> {
+        let access = self.2.get(&request.batch.handler).unwrap_or(&Value::Null);
+        let variable = access["variable"].as_str().expect("a variable");
+        let who = request.caller.principal.id();
+        let may = |question: &AccessQuestion| {
+            let value = question.param(variable).unwrap_or_default();
+            Some(list(&access["may"][value]).any(|one| one == who))
+        };
+        Answer::Access(request.batch.questions.iter().map(may).collect())
     }
 
     fn number(&mut self, name: &str, engine: &Engine) -> HandlerId {
@@ -178,6 +193,9 @@ fn added(
     }
     if let Some(uri_template) = text(&entry["uriTemplate"]) {
         let handler = handler();
+        if let Some(access) = entry.get("access") {
+            handlers.2.insert(handler, access.clone());
+        }
         return Ok(Edit::AddTemplate { template: template(uri_template, entry), handler, mount: None });
     }
     let source = match (&entry["text"], &entry["blob"]) {
@@ -231,6 +249,7 @@ fn template(uri_template: String, entry: &Value) -> Template {
         template.parameters.extend(parameter(name, given));
     }
     describe(&mut template.details, entry);
+    template.details.access = entry.get("access").is_some();
     template
 }
 

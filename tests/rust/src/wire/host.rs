@@ -11,7 +11,8 @@ use crate::schema::{Schemas, Witness};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_resources_engine::connection::{
-    Arrival, Connection, ConnectionKind, Event, LogLevel, Reply, RequestOutcome, RequestToken,
+    AccessRequest, Arrival, Connection, ConnectionKind, Event, HeldRequest, LogLevel, Reply, RequestOutcome,
+    RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::Delivered;
@@ -352,9 +353,18 @@ impl<'c> Host<'c> {
     /// Takes note of events, and of what must be answered.
     fn happen<'e>(&mut self, on: &str, events: impl IntoIterator<Item = Event<'e>>) {
         for event in events {
-            if matches!(event, Event::Interest) {
-                continue;
-            }
+            let event = match event {
+                Event::Interest => continue,
+                Event::Access(request) => {
+                    self.decide(on, &request);
+                    continue;
+                }
+                Event::Again(held) => {
+                    self.again(on, &held);
+                    continue;
+                }
+                event => event,
+            };
             let mut seen = seen(event, &self.handlers);
             if let Some(token) = seen.token {
                 let off_loop = self.mode.off_loop;
@@ -376,6 +386,25 @@ impl<'c> Host<'c> {
             }
             self.step.events.push(seen.value);
         }
+    }
+
+    /// Answers a question about access.
+    fn decide(&mut self, on: &str, request: &AccessRequest) {
+        let answer = self.handlers.decides(request);
+        let now = self.now;
+        let mut out = std::mem::take(&mut self.step.out);
+        let outcome = self.wire(on).connection.respond(request.token, answer, now, &mut out);
+        self.step.out = out;
+        self.happen(on, outcome.events);
+    }
+
+    /// Serves a held request from its start.
+    fn again(&mut self, on: &str, held: &HeldRequest) {
+        let now = self.now;
+        let mut out = std::mem::take(&mut self.step.out);
+        let outcome = self.wire(on).connection.again(held, now, &mut out);
+        self.step.out = out;
+        self.happen(on, outcome.events);
     }
 
     fn check_events(&mut self, step: &Value, mut actual: Vec<Value>) -> Result<(), String> {

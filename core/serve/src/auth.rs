@@ -3,19 +3,19 @@
 //! Law: exactly one way to prove it. A file of tokens or of a certificate that becomes wrong while the server runs is
 //! reported once, and what was read before stays in force.
 
-use super::document::options_of;
-use crate::output;
-use crate::tokens::{self, TokenEntry};
+use crate::document::options_of;
+use crate::log::{ConfigLog, ConfigMessage};
+use crate::tokens::{TokenEntry, is_open_to_others, read_tokens};
 use mcp_resources_engine::http::{Auth, DeniedToken};
 use mcp_resources_engine::suggest::unexpected;
-use mcp_resources_runtime::server::HttpBuilder;
 use mcp_resources_runtime::sync::Mutex;
 use mcp_resources_runtime::transport::http::{
-    JwtVerifier, ProxyIdentity, StaticTokens, Tls, Verified, Verifier, Verifying,
+    HttpOptions, JwtVerifier, ProxyIdentity, StaticTokens, Tls, Verified, Verifier, Verifying,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,10 +24,12 @@ const KEYS: [&str; 5] = ["tokens", "jwt", "identity", "resource", "scopes"];
 const JWT_KEYS: [&str; 4] = ["issuer", "audience", "jwks_url", "keys"];
 const IDENTITY_KEYS: [&str; 3] = ["header", "groups", "from"];
 const TLS_KEYS: [&str; 2] = ["cert", "key"];
+/// Addresses of a proxy.
+const FROM: &str = "[\"10.0.0.0/8\", unix]";
 
 /// How clients prove who they are, as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AuthSection {
+pub(crate) struct AuthSection {
     proof: Proof,
     /// The public URL of the endpoint.
     resource: Option<String>,
@@ -51,7 +53,7 @@ enum JwtKeys {
 
 /// The files of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TlsSection {
+pub(crate) struct TlsSection {
     cert: PathBuf,
     key: PathBuf,
 }
@@ -62,10 +64,30 @@ struct Section<'v> {
     members: &'v Map<String, Value>,
 }
 
+/// A key of a section whose value is a text, and such a text.
+struct TextKey {
+    name: &'static str,
+    example: &'static str,
+}
+
+const TOKENS: TextKey = TextKey { name: "tokens", example: "tokens.yaml" };
+const RESOURCE: TextKey = TextKey { name: "resource", example: "https://mcp.example.com/mcp" };
+const ISSUER: TextKey = TextKey { name: "issuer", example: "https://login.example.com" };
+const AUDIENCE: TextKey =
+    TextKey { name: "audience", example: "https://mcp.example.com/mcp, which tokens are made for" };
+const JWKS_URL: TextKey = TextKey { name: "jwks_url", example: "https://login.example.com/keys" };
+const JWKS_FILE: TextKey = TextKey { name: "keys", example: "keys.json" };
+const HEADER: TextKey =
+    TextKey { name: "header", example: "X-User, the header in which the proxy says who a client is" };
+const GROUPS: TextKey = TextKey { name: "groups", example: "X-Groups" };
+const CERT: TextKey = TextKey { name: "cert", example: "server.pem" };
+const KEY: TextKey = TextKey { name: "key", example: "server.key" };
+
 impl<'v> Section<'v> {
-    fn new(path: &'static str, value: &'v Value, known: &[&str]) -> Result<Self, String> {
+    /// `form` is what the value may be.
+    fn new(path: &'static str, value: &'v Value, known: &[&str], form: &str) -> Result<Self, String> {
         let Value::Object(members) = value else {
-            return Err(format!("{path} is {}, expected an object", options_of(value)));
+            return Err(format!("{path} is {}, expected an object, such as {form}", options_of(value)));
         };
         match members.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => Err(format!("{path}: {}", unexpected("key", key, known))),
@@ -73,21 +95,27 @@ impl<'v> Section<'v> {
         }
     }
 
-    fn text(&self, key: &str) -> Result<Option<String>, String> {
-        match self.members.get(key) {
+    fn text(&self, TextKey { name, example }: &TextKey) -> Result<Option<String>, String> {
+        match self.members.get(*name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if !text.is_empty() => Ok(Some(text.clone())),
-            Some(other) => Err(format!("{}.{key} is {}, expected a text", self.path, options_of(other))),
+            Some(other) => {
+                let given = options_of(other);
+                Err(format!("{}.{name} is {given}, expected a text, such as {example}", self.path))
+            }
         }
     }
 
-    fn needed(&self, key: &str, example: &str) -> Result<String, String> {
-        self.text(key)?.ok_or_else(|| format!("{}.{key} is missing; write {key}: {example}", self.path))
+    fn needed(&self, key: &TextKey) -> Result<String, String> {
+        let TextKey { name, example } = key;
+        self.text(key)?.ok_or_else(|| format!("{}.{name} is missing; write {name}: {example}", self.path))
     }
 
-    fn texts(&self, key: &str) -> Result<Vec<String>, String> {
-        let wrong =
-            |other: &Value| format!("{}.{key} is {}, expected a list of texts", self.path, options_of(other));
+    fn texts(&self, key: &str, example: &str) -> Result<Vec<String>, String> {
+        let wrong = |other: &Value| {
+            let given = options_of(other);
+            format!("{}.{key} is {given}, expected a list of texts, such as {example}", self.path)
+        };
         match self.members.get(key) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::String(text)) => Ok(vec![text.clone()]),
@@ -100,13 +128,13 @@ impl<'v> Section<'v> {
 }
 
 impl AuthSection {
-    pub(super) fn parse(value: &Value) -> Result<Self, String> {
+    pub(crate) fn parse(value: &Value) -> Result<Self, String> {
         const ONE: &str =
             "write one of tokens: FILE, jwt: {issuer, audience, jwks_url} and identity: {header, from}";
-        let section = Section::new("auth", value, &KEYS)?;
+        let section = Section::new("auth", value, &KEYS, "{tokens: tokens.yaml}")?;
         let mut given = KEYS[..3].iter().filter(|key| section.members.contains_key(**key));
         let proof = match (given.next(), given.next()) {
-            (Some(&"tokens"), None) => Proof::Tokens(section.needed("tokens", "tokens.yaml")?.into()),
+            (Some(&"tokens"), None) => Proof::Tokens(section.needed(&TOKENS)?.into()),
             (Some(&"jwt"), None) => jwt(section.members.get("jwt").unwrap_or(&Value::Null))?,
             (Some(_), None) => identity(section.members.get("identity").unwrap_or(&Value::Null))?,
             (None, _) => return Err(format!("auth does not say how clients prove who they are; {ONE}")),
@@ -114,7 +142,11 @@ impl AuthSection {
                 return Err(format!("auth has {one} and {other}, which contradict each other; {ONE}"));
             }
         };
-        let parsed = Self { proof, resource: section.text("resource")?, scopes: section.texts("scopes")? };
+        let parsed = Self {
+            proof,
+            resource: section.text(&RESOURCE)?,
+            scopes: section.texts("scopes", "[\"notes:read\"]")?,
+        };
         match parsed.proof {
             Proof::Identity { .. } if parsed.resource.is_some() || !parsed.scopes.is_empty() => {
                 Err("auth: resource and scopes are of tokens; with identity the proxy refuses clients itself"
@@ -128,10 +160,10 @@ impl AuthSection {
     ///
     /// # Errors
     /// One sentence that names the key, and the file.
-    pub(super) fn open(&self, folder: &Path) -> Result<OpenedAuth, String> {
+    pub(crate) fn open(&self, folder: &Path, log: &ConfigLog) -> Result<OpenedAuth, String> {
         match &self.proof {
             Proof::Tokens(file) => {
-                let file = TokenFile::open(folder.join(file))?;
+                let file = TokenFile::open(folder.join(file), log)?;
                 let mut auth = Auth::handed_out();
                 auth.required_scopes.clone_from(&self.scopes);
                 Ok(OpenedAuth::Tokens(auth, file))
@@ -139,7 +171,7 @@ impl AuthSection {
             Proof::Jwt { issuer, audience, keys } => {
                 let verifier = match keys {
                     JwtKeys::Url(url) => JwtVerifier::from_jwks_url(url.as_str(), issuer, audience)
-                        .map_err(|error| format!("auth.jwt.jwks_url: {error}"))?,
+                        .map_err(|error| format!("auth.jwt.jwks_url is {url:?}: {error}"))?,
                     JwtKeys::File(file) => {
                         let file = folder.join(file);
                         JwtVerifier::from_jwks_file(&file, issuer, audience)
@@ -154,26 +186,33 @@ impl AuthSection {
                 )?;
                 let mut auth = Auth::new(resource, [issuer.clone()]);
                 auth.required_scopes.clone_from(&self.scopes);
-                Ok(OpenedAuth::Jwt(auth, Box::new(verifier)))
+                Ok(OpenedAuth::Jwt(auth, Arc::new(verifier)))
             }
             Proof::Identity { header, groups, from } => {
-                let named = |error| format!("auth.{error}");
-                let proxy = ProxyIdentity::new(header, from).map_err(named)?;
-                let proxy = match groups {
-                    Some(groups) => proxy.groups(groups).map_err(named)?,
-                    None => proxy,
+                let header_name = |key: &str, given: &str| {
+                    format!("auth.identity.{key} is {given:?}, expected the name of a header, such as X-User")
                 };
-                Ok(OpenedAuth::Identity(proxy))
+                ProxyIdentity::new(header, [ProxyIdentity::UNIX])
+                    .map_err(|_| header_name("header", header))?;
+                if let Some(wrong) = from.iter().find(|one| ProxyIdentity::new(header, [one]).is_err()) {
+                    let expected = "expected addresses such as 10.0.0.1 or 10.0.0.0/8, or unix";
+                    return Err(format!("auth.identity.from has {wrong:?}, {expected}"));
+                }
+                let proxy = ProxyIdentity::new(header, from).map_err(|error| format!("auth.{error}"))?;
+                Ok(OpenedAuth::Identity(match groups {
+                    Some(groups) => proxy.groups(groups).map_err(|_| header_name("groups", groups))?,
+                    None => proxy,
+                }))
             }
         }
     }
 }
 
 fn jwt(value: &Value) -> Result<Proof, String> {
-    let section = Section::new("auth.jwt", value, &JWT_KEYS)?;
-    let issuer = section.needed("issuer", "https://login.example.com")?;
-    let audience = section.needed("audience", "https://mcp.example.com/mcp, which tokens are made for")?;
-    let keys = match (section.text("jwks_url")?, section.text("keys")?) {
+    let section = Section::new("auth.jwt", value, &JWT_KEYS, "{issuer: URL, audience: URL, jwks_url: URL}")?;
+    let issuer = section.needed(&ISSUER)?;
+    let audience = section.needed(&AUDIENCE)?;
+    let keys = match (section.text(&JWKS_URL)?, section.text(&JWKS_FILE)?) {
         (Some(url), None) => JwtKeys::Url(url),
         (None, Some(file)) => JwtKeys::File(file.into()),
         _ => {
@@ -185,60 +224,75 @@ fn jwt(value: &Value) -> Result<Proof, String> {
 }
 
 fn identity(value: &Value) -> Result<Proof, String> {
-    let section = Section::new("auth.identity", value, &IDENTITY_KEYS)?;
-    let header = section.needed("header", "X-User, the header in which the proxy says who a client is")?;
-    Ok(Proof::Identity { header, groups: section.text("groups")?, from: section.texts("from")? })
+    let section =
+        Section::new("auth.identity", value, &IDENTITY_KEYS, "{header: X-User, from: [\"10.0.0.0/8\"]}")?;
+    let header = section.needed(&HEADER)?;
+    let from = section.texts("from", FROM)?;
+    if from.is_empty() {
+        return Err(format!("auth.identity.from is missing; write from: {FROM}, the addresses of the proxy"));
+    }
+    Ok(Proof::Identity { header, groups: section.text(&GROUPS)?, from })
 }
 
 impl TlsSection {
-    pub(super) fn parse(value: &Value) -> Result<Self, String> {
-        let section = Section::new("tls", value, &TLS_KEYS)?;
-        let cert = section.needed("cert", "server.pem")?.into();
-        Ok(Self { cert, key: section.needed("key", "server.key")?.into() })
+    pub(crate) fn parse(value: &Value) -> Result<Self, String> {
+        let section = Section::new("tls", value, &TLS_KEYS, "{cert: server.pem, key: server.key}")?;
+        let cert = section.needed(&CERT)?.into();
+        Ok(Self { cert, key: section.needed(&KEY)?.into() })
     }
 
     /// Reads the two files.
     ///
     /// # Errors
     /// One sentence that names the file.
-    pub(super) fn open(&self, folder: &Path) -> Result<CertificateFiles, String> {
+    pub(crate) fn open(&self, folder: &Path) -> Result<CertificateFiles, String> {
         let cert = folder.join(&self.cert);
         let key = folder.join(&self.key);
         let seen = [FileState::of(&cert), FileState::of(&key)];
-        let tls = Tls::from_pem(&cert, &key).map_err(|error| format!("tls: {error}"))?;
+        for (name, file) in [("cert", &cert), ("key", &key)] {
+            if fs::metadata(file).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+                let fix = "it does not exist; create it, or name another file";
+                return Err(format!("tls.{name}: {}: {fix}", file.display()));
+            }
+        }
+        let tls = Tls::from_pem(&cert, &key).map_err(|error| {
+            let text = error.to_string();
+            let name = if text.starts_with(&*key.to_string_lossy()) { "key" } else { "cert" };
+            format!("tls.{name}: {text}")
+        })?;
         Ok(CertificateFiles { tls, cert, key, seen })
     }
 }
 
 /// The opened section `auth`.
-pub(super) enum OpenedAuth {
+pub(crate) enum OpenedAuth {
     Tokens(Auth, Arc<TokenFile>),
-    Jwt(Auth, Box<JwtVerifier>),
+    Jwt(Auth, Arc<JwtVerifier>),
     Identity(ProxyIdentity),
 }
 
 impl OpenedAuth {
-    /// Adds it to an endpoint.
-    pub(super) fn apply(self, builder: HttpBuilder) -> HttpBuilder {
+    /// Adds it to the options of endpoints. Returns the file to look at while the server runs.
+    pub(crate) fn apply(self, options: &mut HttpOptions) -> Option<Arc<TokenFile>> {
         match self {
-            Self::Tokens(auth, file) => builder.auth(auth, SharedTokens(file)),
-            Self::Jwt(auth, verifier) => builder.auth(auth, *verifier),
-            Self::Identity(proxy) => builder.identity(proxy),
+            Self::Tokens(auth, file) => {
+                options.rules.auth = Some(auth);
+                options.verifier = Some(Arc::new(SharedTokens(file.clone())));
+                return Some(file);
+            }
+            Self::Jwt(auth, verifier) => {
+                options.rules.auth = Some(auth);
+                options.verifier = Some(verifier);
+            }
+            Self::Identity(proxy) => options.identity = Some(proxy),
         }
-    }
-
-    /// The file to look at while the server runs.
-    pub(super) fn file(&self) -> Option<Arc<TokenFile>> {
-        match self {
-            Self::Tokens(_, file) => Some(file.clone()),
-            _ => None,
-        }
+        None
     }
 }
 
 /// The state of a file by which a change is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileState {
+pub(crate) struct FileState {
     inode: u64,
     size: u64,
     modified: (i64, i64),
@@ -246,14 +300,14 @@ pub(super) struct FileState {
 
 impl FileState {
     /// `None` if the file cannot be looked at.
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
     }
 }
 
 /// The tokens of a file, which may change at any time.
-pub(super) struct TokenFile {
+pub(crate) struct TokenFile {
     path: PathBuf,
     current: Mutex<CurrentTokens>,
 }
@@ -265,14 +319,14 @@ struct CurrentTokens {
 }
 
 impl TokenFile {
-    fn open(path: PathBuf) -> Result<Arc<Self>, String> {
+    fn open(path: PathBuf, log: &ConfigLog) -> Result<Arc<Self>, String> {
         let named = |reason: String| format!("auth.tokens: {}: {reason}", path.display());
         // Before the file is read, so that no later change is taken for this one.
         let seen = FileState::of(&path);
-        let entries = tokens::read(&path).map_err(named)?;
-        if tokens::is_open_to_others(&path) {
+        let entries = read_tokens(&path).map_err(named)?;
+        if is_open_to_others(&path) {
             let text = "others than its owner can read or change it; run: chmod 600";
-            output::say("warning", &format!("{}: {text} {}", path.display(), path.display()));
+            log(ConfigMessage::Warning(&format!("{}: {text} {}", path.display(), path.display())));
         }
         let current = CurrentTokens { seen, tokens: verifier(&entries), entries };
         Ok(Arc::new(Self { path, current: Mutex::new(current) }))
@@ -282,12 +336,12 @@ impl TokenFile {
     ///
     /// # Errors
     /// The reason, once for each state of the file. The tokens stay what they were.
-    pub(super) fn refresh(&self) -> Result<Vec<String>, String> {
+    pub(crate) fn refresh(&self) -> Result<Vec<String>, String> {
         let seen = FileState::of(&self.path);
         if self.current.lock().seen == seen {
             return Ok(Vec::new());
         }
-        let read = tokens::read(&self.path);
+        let read = read_tokens(&self.path);
         let mut current = self.current.lock();
         current.seen = seen;
         let entries = read
@@ -332,8 +386,8 @@ impl Verifier for SharedTokens {
 }
 
 /// A certificate that may be renewed at any time.
-pub(super) struct CertificateFiles {
-    pub(super) tls: Tls,
+pub(crate) struct CertificateFiles {
+    pub(crate) tls: Tls,
     cert: PathBuf,
     key: PathBuf,
     seen: [Option<FileState>; 2],
@@ -344,7 +398,7 @@ impl CertificateFiles {
     ///
     /// # Errors
     /// The reason, once for each state of the files. The certificate stays what it was.
-    pub(super) fn refresh(&mut self) -> Result<bool, String> {
+    pub(crate) fn refresh(&mut self) -> Result<bool, String> {
         let seen = [FileState::of(&self.cert), FileState::of(&self.key)];
         if self.seen == seen {
             return Ok(false);
@@ -358,6 +412,7 @@ impl CertificateFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::quiet;
 
     fn wrong(value: Value) -> String {
         AuthSection::parse(&value).unwrap_err()
@@ -394,7 +449,7 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_names_the_file() {
         let open = |value: Value| {
-            let opened = AuthSection::parse(&value).unwrap().open(Path::new("/nowhere"));
+            let opened = AuthSection::parse(&value).unwrap().open(Path::new("/nowhere"), &quiet());
             opened.err().unwrap_or_default()
         };
         assert!(
@@ -405,9 +460,9 @@ mod tests {
         let resource = json!({"jwt": {"issuer": "i", "audience": "a", "jwks_url": "https://a.example/k"}});
         assert!(open(resource).starts_with("auth.resource is missing"));
         let url = json!({"jwt": {"issuer": "i", "audience": "a", "jwks_url": "http://a.example/k"}});
-        assert!(open(url).starts_with("auth.jwt.jwks_url: "));
+        assert!(open(url).starts_with("auth.jwt.jwks_url is \"http://a.example/k\": "));
         let from = json!({"identity": {"header": "X-User", "from": ["10.0.0.0/40"]}});
-        assert!(open(from).starts_with("auth.identity.from: expected addresses"));
+        assert!(open(from).starts_with("auth.identity.from has \"10.0.0.0/40\", expected addresses"));
     }
 
     #[test]

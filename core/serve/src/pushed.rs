@@ -1,14 +1,14 @@
 //! Providers whose contents a program puts there: there is no program under `serve`.
 
-use super::ServeDocument;
-use crate::output;
+use crate::document::ServeDocument;
+use crate::log::{ConfigLog, ConfigMessage};
 use mcp_resources_engine::option::OptionValue;
 
 /// The options of an entry as `serve` takes them. Metrics measure this machine, because nothing else can give them values.
 ///
 /// # Errors
 /// There would be nothing to serve.
-pub(super) fn served(kind: &str, options: OptionValue) -> Result<OptionValue, String> {
+pub(crate) fn served(kind: &str, options: OptionValue) -> Result<OptionValue, String> {
     if kind != "metrics" {
         return Ok(options);
     }
@@ -30,7 +30,7 @@ pub(super) fn served(kind: &str, options: OptionValue) -> Result<OptionValue, St
 }
 
 /// Says which entries stay empty.
-pub(super) fn warn_of_empty(document: &ServeDocument) {
+pub(crate) fn warn_of_empty(document: &ServeDocument, log: &ConfigLog) {
     for (kind, options) in document.declared() {
         let fix = match kind {
             "memory" => "leave it out, or write a server of your own",
@@ -39,10 +39,8 @@ pub(super) fn warn_of_empty(document: &ServeDocument) {
             }
             _ => continue,
         };
-        output::say(
-            "warning",
-            &format!("{kind} stays empty: only a program can put something into it; {fix}"),
-        );
+        let text = format!("{kind} stays empty: only a program can put something into it; {fix}");
+        log(ConfigMessage::Warning(&text));
     }
 }
 

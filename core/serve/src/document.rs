@@ -1,10 +1,11 @@
-//! The description of what `serve` serves: from the words of the command line, or from a file.
+//! The description of a server: from the words of a command line, or from a file.
 //!
 //! Law: every file gives either a document, or an error of one sentence that names the key.
 
-use super::auth::{AuthSection, TlsSection};
-use super::secrets;
+use crate::auth::{AuthSection, FileState, TlsSection};
+use crate::secrets;
 use crate::tokens::is_group;
+use mcp_resources_engine::engine::ServerInfo;
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::http::Rules;
 use mcp_resources_engine::limits::Limits;
@@ -38,55 +39,57 @@ const GUARD_KEYS: [&str; 14] = [
 /// The providers and the rules of a server, before anything is opened.
 #[derive(Debug)]
 pub struct ServeDocument {
-    pub(super) about: ServerSection,
+    pub(crate) about: ServerSection,
     /// The providers by their kinds, in the order of their first entries.
-    pub(super) providers: Vec<DeclaredSources>,
-    pub(super) guard: GuardSection,
-    pub(super) auth: Option<AuthSection>,
-    pub(super) tls: Option<TlsSection>,
+    pub(crate) providers: Vec<DeclaredSources>,
+    pub(crate) guard: GuardSection,
+    pub(crate) auth: Option<AuthSection>,
+    pub(crate) tls: Option<TlsSection>,
     /// By kind, in the order of its entries: the scopes and groups of those that may know the source; `None` for everybody.
     audiences: Vec<(String, Option<Vec<String>>)>,
     /// The path of the file.
     file: Option<PathBuf>,
+    /// The file's state before it was read, so that no later change is taken for this one.
+    pub(crate) seen: Option<FileState>,
     /// The kinds of all entries, in their order in the file.
     order: Vec<String>,
 }
 
 /// The members of a file that describe the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ServerSection {
-    pub(super) name: String,
-    pub(super) version: Option<String>,
-    pub(super) title: Option<String>,
-    pub(super) description: Option<String>,
-    pub(super) instructions: Option<String>,
+pub(crate) struct ServerSection {
+    pub(crate) name: String,
+    pub(crate) version: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) instructions: Option<String>,
     /// Whether the resources are offered as tools too. Default `true`.
-    pub(super) tools: bool,
+    pub(crate) tools: bool,
 }
 
 /// All entries of one kind.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct DeclaredSources {
-    pub(super) kind: String,
-    pub(super) entries: Vec<OptionValue>,
+pub(crate) struct DeclaredSources {
+    pub(crate) kind: String,
+    pub(crate) entries: Vec<OptionValue>,
 }
 
 /// The access policy, with the limits and options beside it.
 #[derive(Debug, Default)]
-pub(super) struct GuardSection {
-    pub(super) policy: Policy,
-    pub(super) limits: Limits,
-    pub(super) rules: Rules,
-    pub(super) audit: Option<AuditSection>,
+pub(crate) struct GuardSection {
+    pub(crate) policy: Policy,
+    pub(crate) limits: Limits,
+    pub(crate) rules: Rules,
+    pub(crate) audit: Option<AuditSection>,
     /// The text of the file, to detect changes.
-    pub(super) source: Value,
+    pub(crate) source: Value,
 }
 
 /// The file of the audit log.
 #[derive(Clone, Debug)]
-pub(super) struct AuditSection {
-    pub(super) file: PathBuf,
-    pub(super) rotation: Option<AuditRotation>,
+pub(crate) struct AuditSection {
+    pub(crate) file: PathBuf,
+    pub(crate) rotation: Option<AuditRotation>,
 }
 
 impl ServeDocument {
@@ -94,7 +97,7 @@ impl ServeDocument {
     ///
     /// # Errors
     /// One sentence that names the word.
-    pub(super) fn of_words(words: &[String]) -> Result<Self, String> {
+    pub fn of_words(words: &[String]) -> Result<Self, String> {
         let mut document = Self::empty("mcp-resources".into());
         for word in words {
             let (kind, options) = registry::parse_shorthand(word).map_err(|error| error.to_string())?;
@@ -107,17 +110,38 @@ impl ServeDocument {
     ///
     /// # Errors
     /// One sentence that names the file, and the key in it.
-    pub(super) fn of_file(path: &Path) -> Result<Self, String> {
+    pub fn of_file(path: &Path) -> Result<Self, String> {
         let named = |reason: String| format!("{}: {reason}", path.display());
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let seen = FileState::of(path);
+        let folder = folder_of(path);
         let value = document_value(path).and_then(|value| secrets::resolved(value, folder)).map_err(named)?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let document = Self::parse(value, stem.as_deref().unwrap_or("mcp-resources")).map_err(named)?;
-        Ok(Self { file: Some(path.into()), ..document })
+        Ok(Self { file: Some(path.into()), seen, ..document })
+    }
+
+    /// Whether clients must prove who they are.
+    pub fn has_auth(&self) -> bool {
+        self.auth.is_some()
+    }
+
+    /// Whether it has a certificate.
+    pub fn has_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The path of its file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The folder at which relative paths begin: that of the file, or the current one.
+    pub fn folder(&self) -> PathBuf {
+        self.file.as_deref().map_or(PathBuf::from("."), |path| folder_of(path).into())
     }
 
     /// The error message, after the name of the file.
-    pub(super) fn named(&self, reason: String) -> String {
+    pub fn named(&self, reason: String) -> String {
         match &self.file {
             Some(path) => format!("{}: {reason}", path.display()),
             None => reason,
@@ -125,7 +149,7 @@ impl ServeDocument {
     }
 
     /// The error message for the entry `number` of a kind, after the name of the file and the place in it.
-    pub(super) fn named_entry(&self, kind: &str, number: usize, reason: String) -> String {
+    pub(crate) fn named_entry(&self, kind: &str, number: usize, reason: String) -> String {
         let of_kind = self.order.iter().enumerate().filter(|(_, own)| *own == kind);
         match of_kind.map(|(at, _)| at).nth(number) {
             Some(at) if self.file.is_some() => {
@@ -184,7 +208,7 @@ impl ServeDocument {
     }
 
     /// The scopes and groups of each entry of a kind; `None` for everybody.
-    pub(super) fn audiences(&self, kind: &str) -> Vec<Option<&[String]>> {
+    pub(crate) fn audiences(&self, kind: &str) -> Vec<Option<&[String]>> {
         self.audiences
             .iter()
             .filter(|(own, _)| own == kind)
@@ -193,7 +217,7 @@ impl ServeDocument {
     }
 
     /// Whether a source exists for some people only.
-    pub(super) fn has_audiences(&self) -> bool {
+    pub fn has_audiences(&self) -> bool {
         self.audiences.iter().any(|(_, audience)| audience.is_some())
     }
 
@@ -206,12 +230,13 @@ impl ServeDocument {
             tls: None,
             audiences: Vec::new(),
             file: None,
+            seen: None,
             order: Vec::new(),
         }
     }
 
     /// Adds an entry to its kind.
-    pub(super) fn declare(&mut self, kind: &str, options: OptionValue, audience: Option<Vec<String>>) {
+    pub(crate) fn declare(&mut self, kind: &str, options: OptionValue, audience: Option<Vec<String>>) {
         self.order.push(kind.into());
         self.audiences.push((kind.into(), audience));
         match self.providers.iter_mut().find(|declared| declared.kind == kind) {
@@ -221,9 +246,24 @@ impl ServeDocument {
     }
 }
 
+impl ServerSection {
+    /// Writes these texts into the description of a server.
+    pub(crate) fn describe(&self, info: &mut ServerInfo) {
+        info.name.clone_from(&self.name);
+        info.version = self.version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").into());
+        info.title.clone_from(&self.title);
+        info.description.clone_from(&self.description);
+        info.instructions.clone_from(&self.instructions);
+    }
+}
+
 impl GuardSection {
     fn parse(value: &Value) -> Result<Self, String> {
         let source = value.clone();
+        if let Some(wrong) = value.get("principals").filter(|given| !given.is_object() && !given.is_null()) {
+            let form = "an object with the rules of each name, such as {bob: {deny: [\"**/drafts/**\"]}}";
+            return Err(format!("guard.principals is {}, expected {form}", options_of(wrong)));
+        }
         let mut members = match value {
             Value::Null => Map::new(),
             Value::Object(members) => members.clone(),
@@ -322,6 +362,10 @@ fn no_option_of_http(http: &Value) -> Option<&'static str> {
         .map(|(_, reason)| *reason)
 }
 
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Sets options by their names.
 fn set(key: &str, options: &mut impl NamedOptions, value: Value) -> Result<(), String> {
     let members = match value {
@@ -384,7 +428,7 @@ fn audience(value: &Value) -> Result<Vec<String>, String> {
 }
 
 /// A value of a file as the value of an option.
-pub(super) fn options_of(value: &Value) -> OptionValue {
+pub(crate) fn options_of(value: &Value) -> OptionValue {
     match value {
         Value::Null => OptionValue::None,
         Value::Bool(truth) => OptionValue::Bool(*truth),

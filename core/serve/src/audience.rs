@@ -4,7 +4,7 @@
 //! others, it does not see the indexes of that kind either. The rules are those of the guard, so lists, templates, reads,
 //! completion, subscriptions and tools follow.
 
-use super::document::ServeDocument;
+use crate::document::ServeDocument;
 use mcp_resources_engine::guard::{Policy, ScopeList};
 use mcp_resources_providers::registry::DeclaredUris;
 
@@ -12,7 +12,7 @@ use mcp_resources_providers::registry::DeclaredUris;
 ///
 /// # Errors
 /// One sentence that names the file and the entry.
-pub(super) fn policy<'s>(
+pub(crate) fn policy<'s>(
     document: &ServeDocument,
     mut policy: Policy,
     sources: impl Iterator<Item = (&'s str, &'s [DeclaredUris])>,

@@ -3,6 +3,7 @@
 //! Law: what was put in the place of a reference is never printed: messages have the reference.
 
 use mcp_resources_client::ExpandScope;
+use mcp_resources_engine::guard::Redactor;
 use mcp_resources_providers::options::OptionType;
 use mcp_resources_providers::registry;
 use mcp_resources_runtime::transport::document_text;
@@ -25,7 +26,7 @@ static KNOWN: LazyLock<Mutex<BTreeMap<String, String>>> = LazyLock::new(Mutex::d
 ///
 /// # Errors
 /// One sentence that names the key, and the variable or the file.
-pub(super) fn resolved(document: Value, folder: &Path) -> Result<Value, String> {
+pub(crate) fn resolved(document: Value, folder: &Path) -> Result<Value, String> {
     let variable = |name: &str| {
         let value = std::env::var(name).ok()?;
         know(&value, format!("${{{name}}}"));
@@ -36,7 +37,7 @@ pub(super) fn resolved(document: Value, folder: &Path) -> Result<Value, String> 
 }
 
 /// The text without the values of references, which stand in their places.
-pub(crate) fn without_values(text: &str) -> String {
+pub fn without_values(text: &str) -> String {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // A value may be a part of another one.
     let mut values: Vec<(&String, &String)> = known.iter().collect();
@@ -45,6 +46,15 @@ pub(crate) fn without_values(text: &str) -> String {
         true => text.replace(value.as_str(), reference),
         false => text,
     })
+}
+
+/// A message without the secrets that it may quote, such as the password in the URL of a database.
+pub fn masked(message: &str) -> String {
+    // The form that a message recommends is not a secret.
+    const FORM: &str = "postgres://USER:PASSWORD@HOST";
+    let redactor = Redactor::all();
+    let parts: Vec<_> = message.split(FORM).map(|part| redactor.redact(part.into())).collect();
+    without_values(&parts.join(FORM))
 }
 
 fn know(value: &str, reference: String) {
@@ -145,6 +155,22 @@ fn joined(at: &[String]) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    // S-20: what a message quotes is masked, and what it recommends is not.
+    #[test]
+    fn messages_have_no_secrets() {
+        let form = "write postgres://USER:PASSWORD@HOST:PORT/NAME";
+        for (message, expected) in [
+            (
+                "db is \"postgres://me:hunter2@host/x\", expected an object",
+                "db is \"postgres://me:[redacted:url-password]@host/x\", expected an object",
+            ),
+            ("the root ././a does not exist", "the root ././a does not exist"),
+            (form, form),
+        ] {
+            assert_eq!(masked(message), expected);
+        }
+    }
 
     // S-20: references are replaced wherever a text may be, and messages have them in the place of their values.
     #[test]
