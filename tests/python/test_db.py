@@ -476,8 +476,8 @@ def open_files(process: int) -> list[str]:
         (["db:a=sqlite:shop.db,lines", "db:a=sqlite:shop.db,codes"], 'two databases have the name "a"'),
         (["db:a=postgres://me:hunter2-canary@h:x/y,t"], "write `@`, `/`, `:` and `%` in a password as %40"),
         (
-            ["db:a=postgres://me:hunter2-canary@h/y?sslmode=require,t"],
-            "TLS with sslmode=require, which is not supported",
+            ["db:a=postgres://me:hunter2-canary@h/y?sslmode=verify-ca,t"],
+            "has sslmode=verify-ca without a file of authorities",
         ),
     ],
 )

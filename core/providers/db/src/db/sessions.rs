@@ -1,15 +1,15 @@
-//! The open databases of a thread.
+//! Sessions of databases: for requests, and for the check at the start.
 //!
 //! ```text
-//!  worker ──▶ with: the thread's own sessions, by the database ──▶ Session ──▶ sqlite | postgres
-//!                     └─ gone with the thread: when it has been idle for a while, and when the provider is unmounted
+//!  worker ──▶ with: a session of the database's pool ──▶ Session ──▶ sqlite | postgres
+//!                     └─ closed with the threads: when they have been idle for a while, and when the provider is unmounted
 //! ```
 //!
-//! Law: a session never leaves its thread. So reads wait for no lock, a forked process uses no session of its parent,
-//! and the end of the mount's threads closes everything.
+//! Law: one request at a time uses a session.
 
 use super::catalog::{DbCatalog, some};
 use super::options::DbEngine;
+use super::pool::PoolThread;
 use super::postgres::Postgres;
 use super::session::{DbSession, SessionFault};
 use super::source::DbSource;
@@ -28,32 +28,25 @@ pub(super) fn open(source: &Arc<DbSource>) -> Box<dyn DbSession> {
 }
 
 thread_local! {
-    /// The sessions of this thread, by the numbers of their sources.
-    static SESSIONS: RefCell<Vec<(u64, Box<dyn DbSession>)>> = const { RefCell::new(Vec::new()) };
+    /// The pools that this thread has used, which learn of its end.
+    static POOLS: RefCell<Vec<PoolThread>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `ask` with the session of this thread, which is a worker of the mount, for a request that may be cancelled.
+/// Calls `ask` with a session, on a worker of the mount, for a request that may be cancelled.
 pub(super) fn with<T>(
     source: &Arc<DbSource>,
     request: Option<Cancelled>,
     ask: impl FnOnce(&mut dyn DbSession) -> Result<T, SessionFault>,
 ) -> Result<T, SessionFault> {
-    SESSIONS.with_borrow_mut(|sessions| {
-        let at = match sessions.iter().position(|(id, _)| *id == source.id) {
-            Some(at) => at,
-            None => {
-                sessions.push((source.id, open(source)));
-                sessions.len() - 1
-            }
-        };
-        match sessions.get_mut(at) {
-            Some((_, session)) => {
-                session.attend(request);
-                ask(session.as_mut())
-            }
-            None => Err(SessionFault::NotFound),
+    POOLS.with_borrow_mut(|pools| {
+        if !pools.iter().any(|pool| pool.uses(source)) {
+            pools.push(PoolThread::new(source));
         }
-    })
+    });
+    let mut pooled = source.pool.take(request.as_ref(), || open(source))?;
+    let session = pooled.get()?;
+    session.attend(request);
+    ask(session)
 }
 
 impl DbSource {

@@ -113,7 +113,7 @@ fn row(values: &[&[u8]]) -> Vec<u8> {
 }
 
 fn session(port: u16) -> Postgres {
-    let url = format!("postgres://me:hunter2-canary@127.0.0.1:{port}/shop");
+    let url = format!("postgres://me:hunter2-canary@127.0.0.1:{port}/shop?sslmode=disable");
     let source = DbSource::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
     Postgres::new(source)
 }
@@ -251,7 +251,7 @@ fn nest(socket: &mut TcpStream) -> std::io::Result<()> {
 #[test]
 fn a_silent_server_is_left() {
     let (port, serving) = serve("start", Flood::Silence);
-    let url = format!("postgres://me@127.0.0.1:{port}/shop?connect_timeout=1");
+    let url = format!("postgres://me@127.0.0.1:{port}/shop?connect_timeout=1&sslmode=disable");
     let source = DbSource::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
     let mut session = Postgres::new(source);
     let fault = session.catalog().unwrap_err();
