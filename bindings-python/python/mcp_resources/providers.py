@@ -181,11 +181,12 @@ def api(apis: Mapping[str, Mapping[str, object]], **options: Unpack[ApiOptions])
 
     An endpoint is a URL, or a mapping with `url`, `headers` (values, or `{"env": NAME}`), `pick` (a JSON pointer to the
     part of the answer that is served) and `ids` (the ids that are listed and completed). `{id}` in the URL stands for
-    the end of the resource's URI, encoded as one path segment. Requests go to public addresses only, unless
-    `private_networks` is set. Environment variables are read when this function is called.
+    the end of the resource's URI, encoded as one path segment; any other template of RFC 6570 has a template of its own.
+    With `openapi` (a file or a URL) and `allow` (such as `["GET /items/*"]`), the GET operations of a document are
+    endpoints, with its `headers` and `base_url`. Requests go to public addresses only, unless `private_networks` is set. Environment variables are read when this function is called.
 
     Args:
-        apis: the APIs by name, each with its `endpoints` by name.
+        apis: the APIs by name, each with its `endpoints` by name, or with `openapi` and `allow`.
         options: see `ApiOptions`.
 
     Raises:
