@@ -4,12 +4,16 @@
 //!   the watcher of `files` ──something happened──▶ quiet for a while ──▶ walk: other files than before? ──▶ restart
 //! ```
 //!
-//! Law: what `.gitignore` excludes, hidden files, and files that servers write, such as databases, are no sources.
+//! Law: what `.gitignore` excludes, hidden files, files that servers write, such as databases, and the output of this program
+//! are no sources.
 
 use super::report;
 use mcp_resources_providers::files::folder::{Folder, FolderChanges, FolderOptions, FolderWatch};
 use mcp_resources_providers::kit::named::NamedPath;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -104,9 +108,16 @@ impl DevSources {
                 }
             }
             Self::Folder { folder, .. } => {
+                let own = own_outputs();
+                let is_own = |path: &[u8]| {
+                    let path = folder.dir().join(OsStr::from_bytes(path));
+                    std::fs::metadata(path).is_ok_and(|found| own.contains(&(found.dev(), found.ino())))
+                };
                 // A folder that is gone has no sources.
                 let _ = folder.walk(&mut |path, found| {
-                    facts.insert(path, (found.size, found.written()));
+                    if own.is_empty() || !is_own(&path) {
+                        facts.insert(path, (found.size, found.written()));
+                    }
                     facts.len() < MOST_FILES
                 });
             }
@@ -143,6 +154,13 @@ impl DevSources {
             }
         }
     }
+}
+
+/// The files that this program writes its own lines to, by device and number: they are no sources.
+fn own_outputs() -> Vec<(u64, u64)> {
+    let outputs = ["/dev/stdout", "/dev/stderr"].map(std::fs::metadata);
+    let files = outputs.into_iter().flatten().filter(std::fs::Metadata::is_file);
+    files.map(|found| (found.dev(), found.ino())).collect()
 }
 
 impl SourceFacts {

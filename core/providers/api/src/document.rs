@@ -12,7 +12,16 @@ use mcp_resources_runtime::transport::open_to_read;
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
-/// The endpoints of an API's document by name, and lines for the log about what was left out.
+/// The endpoints of an API's document.
+#[derive(Debug, Default)]
+pub(super) struct ApiOperations {
+    /// By name.
+    pub(super) endpoints: Vec<(String, CheckedService)>,
+    /// Lines for the log about what was left out.
+    pub(super) notes: Vec<String>,
+}
+
+/// The endpoints of an API's document, if it has one.
 ///
 /// # Errors
 /// The document cannot be had or read, or nothing of it is allowed.
@@ -20,7 +29,7 @@ pub(super) fn operations(
     api: &str,
     declaration: &ApiDeclaration,
     options: &ApiOptions,
-) -> Result<(Vec<(String, CheckedService)>, Vec<String>), OptionError> {
+) -> Result<ApiOperations, OptionError> {
     let refused = |what: String| OptionError::sentence(format!("api: {api}: {what}"));
     let Some(document) = &declaration.openapi else {
         let has_more = !declaration.allow.is_empty()
@@ -30,7 +39,7 @@ pub(super) fn operations(
             true => Err(refused(
                 "it has allow, base_url or headers without a document; name one: `openapi: FILE`".into(),
             )),
-            false => Ok(Default::default()),
+            false => Ok(ApiOperations::default()),
         };
     };
     let text = match is_url(document) {
@@ -47,7 +56,7 @@ pub(super) fn operations(
         let checked = CheckedService::new(endpoint.url, &declaration.headers, endpoint.facts);
         checked.map(|checked| (endpoint.name, checked)).map_err(refused)
     });
-    Ok((operations.collect::<Result<_, _>>()?, found.notes))
+    Ok(ApiOperations { endpoints: operations.collect::<Result<_, _>>()?, notes: found.notes })
 }
 
 fn read(file: &Path) -> Result<String, String> {

@@ -116,11 +116,11 @@ impl Service {
                 let checked = endpoint.check(&format!("{api}/{name}"))?;
                 add(&mut endpoints, api, name, checked)?;
             }
-            let (operations, left_out) = document::operations(api, declaration, options)?;
-            for (name, checked) in operations {
+            let document = document::operations(api, declaration, options)?;
+            for (name, checked) in document.endpoints {
                 add(&mut endpoints, api, &name, checked)?;
             }
-            notes.extend(left_out.into_iter().map(|note| format!("{api}: {note}")));
+            notes.extend(document.notes.into_iter().map(|note| format!("{api}: {note}")));
         }
         if endpoints.is_empty() {
             return Err(OptionError::sentence(

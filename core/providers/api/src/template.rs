@@ -227,9 +227,9 @@ impl UrlTemplate {
         if !self.parts.iter().all(is_text) {
             return Err("is no URL; percent-encode what is not ASCII");
         }
-        let places = self.variables.iter().filter(|variable| variable.place != VariablePlace::Query);
+        let mut places = self.variables.iter().filter(|variable| variable.place != VariablePlace::Query);
         let rests = places.clone().filter(|variable| variable.place == VariablePlace::Rest).count();
-        let ends = places.last().is_none_or(|last| last.place == VariablePlace::Rest);
+        let ends = places.next_back().is_none_or(|last| last.place == VariablePlace::Rest);
         if rests > 1 || rests == 1 && !ends {
             return Err("has `{+…}` before another variable of its path; it can be the last one alone");
         }
