@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres import ABSENT, PASSWORD, Postgres, binaries, make_certificates, postgres
+from postgres import ABSENT, PASSWORD, Postgres, make_certificates, postgres
 from process import Server, eventually, refused_at_start, running
-from test_db import SCHEMA, config, triggers
+from test_db import HAS_POSTGRES, SCHEMA, config, triggers
 
 OPENSSL = shutil.which("openssl")
 pytestmark = [
-    pytest.mark.skipif(binaries() is None, reason=ABSENT),
+    pytest.mark.skipif(not HAS_POSTGRES, reason=ABSENT),
     pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed"),
 ]
 ADA = {"id": 1, "name": "Ada", "city": "London"}

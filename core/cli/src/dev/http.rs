@@ -7,7 +7,7 @@
 //!
 //! Law: nobody is asked who they are, so other machines and pages of other sites are refused.
 
-use super::messages::{MessageKind, RelayedMessage, RequestKind};
+use super::messages::{RelayedKind, RelayedMessage, RequestKind};
 use super::relay::{self, DevState, RelayHandle};
 use crate::args::HttpAddress;
 use crate::error::Failed;
@@ -158,7 +158,7 @@ impl DevEndpoint {
         let Some(message) = RelayedMessage::read(&line) else {
             return plain(StatusCode::BAD_REQUEST, "the body is no message");
         };
-        let MessageKind::Request(kind) = message.kind else {
+        let RelayedKind::Request(kind) = message.kind else {
             // Without a session it is about nothing.
             if let Some(session) = session {
                 let Some(relay) = self.session(&session) else {
@@ -293,7 +293,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<DevBody> {
 /// Whether a line answers the request with this id.
 fn is_answer(line: &[u8], id: &str) -> bool {
     RelayedMessage::read(line)
-        .is_some_and(|message| message.kind == MessageKind::Answer && message.id.as_deref() == Some(id))
+        .is_some_and(|message| message.kind == RelayedKind::Answer && message.id.as_deref() == Some(id))
 }
 
 /// A body as one line; `None` if it is too large or cut off.

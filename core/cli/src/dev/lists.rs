@@ -21,25 +21,25 @@ const START: Duration = Duration::from_secs(30);
 
 /// The entries of a server, by what they are and their names, as JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ServerLists(BTreeMap<(EntryKind, String), String>);
+pub(super) struct ServerLists(BTreeMap<(ListedKind, String), String>);
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum EntryKind {
+pub(super) enum ListedKind {
     Resource,
     Template,
     Tool,
     Prompt,
 }
 
-/// What differs between two versions.
+/// The difference between two versions.
 #[derive(Debug, Default)]
 pub(super) struct ListsChange {
     /// A sign, what it is, and its name.
-    entries: Vec<(char, EntryKind, String)>,
+    entries: Vec<(char, ListedKind, String)>,
 }
 
-impl EntryKind {
+impl ListedKind {
     const ALL: [Self; 4] = [Self::Resource, Self::Template, Self::Tool, Self::Prompt];
 
     fn word(self) -> &'static str {
@@ -80,9 +80,9 @@ impl ServerLists {
 
     async fn take(client: &Client) -> Result<Self, ClientError> {
         let mut lists = Self::default();
-        for kind in [EntryKind::Resource, EntryKind::Template] {
+        for kind in [ListedKind::Resource, ListedKind::Template] {
             let mut listing =
-                if kind == EntryKind::Template { client.list_templates() } else { client.list() };
+                if kind == ListedKind::Template { client.list_templates() } else { client.list() };
             while let Some(listed) = listing.next().await {
                 match listed {
                     Ok(listed) => lists.put(kind, listed.uri.to_string(), listed.json.to_string()),
@@ -92,14 +92,14 @@ impl ServerLists {
                 }
             }
         }
-        for kind in [EntryKind::Tool, EntryKind::Prompt] {
+        for kind in [ListedKind::Tool, ListedKind::Prompt] {
             lists.take_named(client, kind).await;
         }
         Ok(lists)
     }
 
     /// Takes a list whose entries have names. A server without it has none.
-    async fn take_named(&mut self, client: &Client, kind: EntryKind) {
+    async fn take_named(&mut self, client: &Client, kind: ListedKind) {
         let list = kind.list();
         let mut params = serde_json::json!({});
         for _ in 0..MOST_PAGES {
@@ -118,7 +118,7 @@ impl ServerLists {
         }
     }
 
-    fn put(&mut self, kind: EntryKind, name: String, text: String) {
+    fn put(&mut self, kind: ListedKind, name: String, text: String) {
         if self.0.len() < MOST_ENTRIES {
             self.0.insert((kind, name), text);
         }
@@ -126,14 +126,14 @@ impl ServerLists {
 
     /// The number of entries of each kind, as half a sentence.
     pub(super) fn counted(&self) -> String {
-        let counts = EntryKind::ALL.map(|kind| {
+        let counts = ListedKind::ALL.map(|kind| {
             let count = self.0.keys().filter(|(of, _)| *of == kind).count();
             format!("{count} {}{}", kind.word(), if count == 1 { "" } else { "s" })
         });
         counts.join(", ")
     }
 
-    /// What is different in `now`.
+    /// The difference that `now` makes.
     pub(super) fn change_to(&self, now: &Self) -> ListsChange {
         let mut entries = Vec::new();
         for ((kind, name), text) in &now.0 {
@@ -171,7 +171,7 @@ impl ListsChange {
 mod tests {
     use super::*;
 
-    fn lists(entries: &[(EntryKind, &str, &str)]) -> ServerLists {
+    fn lists(entries: &[(ListedKind, &str, &str)]) -> ServerLists {
         let mut lists = ServerLists::default();
         entries.iter().for_each(|(kind, name, text)| lists.put(*kind, (*name).into(), (*text).into()));
         lists
@@ -180,20 +180,20 @@ mod tests {
     #[test]
     fn versions_are_compared() {
         let before = lists(&[
-            (EntryKind::Resource, "a:1", "x"),
-            (EntryKind::Tool, "t", "x"),
-            (EntryKind::Prompt, "p", "x"),
+            (ListedKind::Resource, "a:1", "x"),
+            (ListedKind::Tool, "t", "x"),
+            (ListedKind::Prompt, "p", "x"),
         ]);
         let now = lists(&[
-            (EntryKind::Resource, "a:2", "x"),
-            (EntryKind::Tool, "t", "y"),
-            (EntryKind::Prompt, "p", "x"),
+            (ListedKind::Resource, "a:2", "x"),
+            (ListedKind::Tool, "t", "y"),
+            (ListedKind::Prompt, "p", "x"),
         ]);
         let change = before.change_to(&now);
         let expected = [
-            ('+', EntryKind::Resource, "a:2"),
-            ('~', EntryKind::Tool, "t"),
-            ('-', EntryKind::Resource, "a:1"),
+            ('+', ListedKind::Resource, "a:2"),
+            ('~', ListedKind::Tool, "t"),
+            ('-', ListedKind::Resource, "a:1"),
         ];
         assert_eq!(change.entries, expected.map(|(sign, kind, name)| (sign, kind, name.to_owned())));
         assert_eq!(change.lists(), [ServerList::Resources, ServerList::Tools]);

@@ -24,9 +24,9 @@ pub(super) enum ServerList {
     Prompts,
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MessageKind {
+pub(super) enum RelayedKind {
     Request(RequestKind),
     /// The client's word that the handshake is over.
     Initialized,
@@ -36,7 +36,7 @@ pub(super) enum MessageKind {
     Answer,
 }
 
-/// What a request is.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestKind {
     Initialize,
@@ -52,7 +52,7 @@ pub(super) enum RequestKind {
 /// A message that was read.
 #[derive(Debug)]
 pub(super) struct RelayedMessage {
-    pub(super) kind: MessageKind,
+    pub(super) kind: RelayedKind,
     /// The id as JSON text.
     pub(super) id: Option<String>,
     pub(super) method: String,
@@ -99,15 +99,15 @@ impl RelayedMessage {
         let param = |name: &str| params.and_then(|params| params.get(name));
         let hidden = |name: &str| param("_meta").and_then(|hidden| hidden.get(name)).map(Value::to_string);
         let kind = match (method.as_str(), &id) {
-            ("", _) => MessageKind::Answer,
-            (method, Some(_)) => MessageKind::Request(RequestKind::of(method)),
-            (INITIALIZED, None) => MessageKind::Initialized,
-            (CANCELLED, None) => MessageKind::Cancelled,
-            (ACKNOWLEDGED, None) => MessageKind::Acknowledged,
-            (_, None) => MessageKind::Notification,
+            ("", _) => RelayedKind::Answer,
+            (method, Some(_)) => RelayedKind::Request(RequestKind::of(method)),
+            (INITIALIZED, None) => RelayedKind::Initialized,
+            (CANCELLED, None) => RelayedKind::Cancelled,
+            (ACKNOWLEDGED, None) => RelayedKind::Acknowledged,
+            (_, None) => RelayedKind::Notification,
         };
         let about = ["uri", "name"].into_iter().find_map(|name| param(name)?.as_str());
-        let is_request = matches!(kind, MessageKind::Request(_));
+        let is_request = matches!(kind, RelayedKind::Request(_));
         Some(Self {
             kind,
             about: about.map(str::to_owned),
@@ -211,14 +211,14 @@ mod tests {
         for (text, kind, id) in [
             (
                 r#"{"id":"a","method":"initialize"}"#,
-                MessageKind::Request(RequestKind::Initialize),
+                RelayedKind::Request(RequestKind::Initialize),
                 Some("\"a\""),
             ),
-            (r#"{"id":1,"method":"tools/call"}"#, MessageKind::Request(RequestKind::CallTool), Some("1")),
-            (r#"{"id":1,"result":{}}"#, MessageKind::Answer, Some("1")),
-            (r#"{"id":null,"error":{"code":-32700}}"#, MessageKind::Answer, None),
-            (r#"{"method":"notifications/initialized"}"#, MessageKind::Initialized, None),
-            (r#"{"method":"notifications/x"}"#, MessageKind::Notification, None),
+            (r#"{"id":1,"method":"tools/call"}"#, RelayedKind::Request(RequestKind::CallTool), Some("1")),
+            (r#"{"id":1,"result":{}}"#, RelayedKind::Answer, Some("1")),
+            (r#"{"id":null,"error":{"code":-32700}}"#, RelayedKind::Answer, None),
+            (r#"{"method":"notifications/initialized"}"#, RelayedKind::Initialized, None),
+            (r#"{"method":"notifications/x"}"#, RelayedKind::Notification, None),
         ] {
             let message = read(text);
             assert_eq!((message.kind, message.id.as_deref()), (kind, id), "{text}");

@@ -39,7 +39,7 @@ const CHUNK: usize = 64 << 10;
 /// Most lines that wait for the client.
 const MOST_LINES: usize = 64;
 
-/// What runs, and what restarts it.
+/// The server that runs, and the files that restart it.
 struct DevPlan {
     command: Arc<[String]>,
     sources: DevSources,

@@ -10,7 +10,7 @@
 
 use super::child::DevChild;
 use super::lists::ListsChange;
-use super::messages::{self, MessageKind, RelayedMessage, RequestKind};
+use super::messages::{self, RelayedKind, RelayedMessage, RequestKind};
 use super::report;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +41,7 @@ pub(super) type LineSink = mpsc::Sender<Vec<u8>>;
 pub(super) struct DevState {
     /// 0 until the server has started for the first time.
     pub(super) version: u64,
-    /// What differs from the version before.
+    /// The difference from the version before.
     pub(super) change: Arc<ListsChange>,
     /// Why no newer version runs.
     pub(super) reason: Option<String>,
@@ -73,7 +73,7 @@ struct DevRelay {
     initialized: Option<Vec<u8>>,
     level: Option<Vec<u8>>,
     subscriptions: BTreeMap<String, Vec<u8>>,
-    pending: BTreeMap<u64, PendingRequest>,
+    pending: BTreeMap<u64, RelayedRequest>,
     listener: Option<LineSink>,
     open: Arc<Mutex<HashSet<String>>>,
     last: u64,
@@ -81,7 +81,7 @@ struct DevRelay {
     repeated: Option<String>,
 }
 
-struct PendingRequest {
+struct RelayedRequest {
     id: String,
     line: Vec<u8>,
     message: RelayedMessage,
@@ -279,13 +279,13 @@ impl DevRelay {
             return self.write(line).await;
         };
         let (kind, id) = match (message.kind, &message.id) {
-            (MessageKind::Request(kind), Some(id)) => (kind, id.clone()),
-            (MessageKind::Initialized, _) => {
+            (RelayedKind::Request(kind), Some(id)) => (kind, id.clone()),
+            (RelayedKind::Initialized, _) => {
                 self.is_initialized = true;
                 self.initialized = Some(line.clone());
                 return self.write(line).await;
             }
-            (MessageKind::Cancelled, _) => {
+            (RelayedKind::Cancelled, _) => {
                 let id = message.cancelled().unwrap_or_default();
                 let cancelled =
                     self.pending.iter().find(|(_, pending)| pending.id == id).map(|(number, _)| *number);
@@ -314,7 +314,7 @@ impl DevRelay {
         }
         self.last += 1;
         let is_sent = self.is_ready && self.child.is_some();
-        let pending = PendingRequest {
+        let pending = RelayedRequest {
             id,
             line: line.clone(),
             message,
@@ -337,7 +337,7 @@ impl DevRelay {
                 "the server wrote something to its standard output that is no message; print to stderr",
             );
         };
-        if message.kind == MessageKind::Answer {
+        if message.kind == RelayedKind::Answer {
             return self.answered(&message, line).await;
         }
         let of_listen = message.listen.as_ref().and_then(|listen| {
@@ -346,7 +346,7 @@ impl DevRelay {
                 .find(|(_, pending)| pending.kind == RequestKind::Listen && pending.id == *listen)
         });
         if let Some((_, listen)) = of_listen {
-            let is_repeated = message.kind == MessageKind::Acknowledged
+            let is_repeated = message.kind == RelayedKind::Acknowledged
                 && std::mem::replace(&mut listen.is_acknowledged, true);
             if !is_repeated {
                 give(&listen.sink.clone(), line).await;
@@ -408,7 +408,7 @@ impl DevRelay {
 
     /// Ends requests that have waited too long, and those whose client has left.
     async fn look(&mut self) {
-        let is_late = |pending: &PendingRequest| !pending.is_sent && pending.began.elapsed() >= WAIT;
+        let is_late = |pending: &RelayedRequest| !pending.is_sent && pending.began.elapsed() >= WAIT;
         let late: Vec<u64> =
             self.pending.iter().filter(|(_, pending)| is_late(pending)).map(|(number, _)| *number).collect();
         let reason = self.state.borrow().reason.clone();
@@ -439,7 +439,7 @@ impl DevRelay {
         }
     }
 
-    fn close(&mut self, number: u64) -> Option<PendingRequest> {
+    fn close(&mut self, number: u64) -> Option<RelayedRequest> {
         let pending = self.pending.remove(&number)?;
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&pending.id);
         Some(pending)

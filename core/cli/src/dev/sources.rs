@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_millis(150);
 const LONGEST: Duration = Duration::from_secs(5);
 /// The interval of comparisons without a report of the system.
 const LOOK: Duration = Duration::from_secs(2);
-/// What servers and tools write beside their sources.
+/// Files that servers and tools write beside their sources.
 const WRITTEN: [&str; 14] = [
     "**/*.db",
     "**/*.db-*",
@@ -95,7 +95,7 @@ impl DevSources {
         Ok(Self::Folder { folder, _watch: watch, reports })
     }
 
-    /// What is there now.
+    /// The sources that are there now.
     pub(super) fn facts(&self) -> SourceFacts {
         let mut facts = BTreeMap::new();
         match self {

@@ -77,12 +77,12 @@ pub struct Api {
 }
 
 impl Api {
-    /// Makes a provider of the endpoints of `options`. Reads variables of the environment and OpenAPI documents. Sends no request,
-    /// except for documents at a URL, which it waits for.
+    /// Makes a provider of the endpoints of `options`. Reads variables of the environment and OpenAPI documents. Sends no
+    /// request, except for documents at a URL, which it waits for.
     ///
     /// # Errors
-    /// There is no endpoint, two have the same name, a URL, header or pointer is wrong, a variable is not set, or a document cannot
-    /// be had or read.
+    /// There is no endpoint, two have the same name, a URL, header or pointer is wrong, a variable is not set, or a document
+    /// cannot be had or read.
     pub fn new(options: ApiOptions) -> Result<Self, OptionError> {
         let service = Arc::new(Service::new(&options)?);
         Ok(Self { services: vec![service], own: OwnWatch::default(), watching: Arc::default() })

@@ -55,14 +55,14 @@ pub(crate) struct EndpointFacts {
 pub(crate) struct ParameterFacts {
     /// The name of the variable.
     pub(super) name: String,
-    pub(super) kind: ParameterKind,
+    pub(super) kind: ParameterForm,
     /// The only values, if there are few.
     pub(super) values: Vec<String>,
 }
 
 /// The form of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ParameterKind {
+pub(crate) enum ParameterForm {
     Text,
     Integer,
     Number,
@@ -98,10 +98,10 @@ impl ParameterFacts {
             });
         }
         let (fits, expected) = match self.kind {
-            ParameterKind::Text => (true, ""),
-            ParameterKind::Integer => (is_integer(value), "a whole number"),
-            ParameterKind::Number => (is_number(value), "a number"),
-            ParameterKind::Flag => (matches!(value, "true" | "false"), "true or false"),
+            ParameterForm::Text => (true, ""),
+            ParameterForm::Integer => (is_integer(value), "a whole number"),
+            ParameterForm::Number => (is_number(value), "a number"),
+            ParameterForm::Flag => (matches!(value, "true" | "false"), "true or false"),
         };
         (!fits).then(|| expected.to_owned())
     }
@@ -416,10 +416,10 @@ fn kind_of(schema: Option<&ValueMembers>) -> Option<&str> {
 
 fn facts_of(schema: Option<&ValueMembers>) -> ParameterFacts {
     let kind = match kind_of(schema) {
-        Some("integer") => ParameterKind::Integer,
-        Some("number") => ParameterKind::Number,
-        Some("boolean") => ParameterKind::Flag,
-        _ => ParameterKind::Text,
+        Some("integer") => ParameterForm::Integer,
+        Some("number") => ParameterForm::Number,
+        Some("boolean") => ParameterForm::Flag,
+        _ => ParameterForm::Text,
     };
     let values = schema.map(|schema| list(schema, "enum")).unwrap_or_default();
     let text = |value: &FileValue| match value {
@@ -541,7 +541,7 @@ components:
         let [id, lang] = &item.facts.parameters[..] else { panic!("two") };
         assert_eq!(
             (id.kind, id.refuses("x"), id.refuses("-7")),
-            (ParameterKind::Integer, Some("a whole number".into()), None)
+            (ParameterForm::Integer, Some("a whole number".into()), None)
         );
         assert_eq!((lang.values.len(), lang.refuses("fr")), (2, Some("one of de, en".into())));
         assert_eq!(items.url.resources("api:///s/e"), "api:///s/e{?page}");

@@ -23,6 +23,7 @@ mod session;
 mod sessions;
 mod source;
 mod sqlite;
+mod ssl_mode;
 mod statement;
 mod target;
 mod tls;
@@ -32,7 +33,8 @@ mod url;
 mod value;
 mod watch;
 
-pub use options::{Database, DbOptions, SslMode};
+pub use options::{Database, DbOptions};
+pub use ssl_mode::SslMode;
 pub use triggers::triggers;
 
 use contents::RowReader;

@@ -8,7 +8,6 @@
 //! mount's threads closes everything. A forked process uses no session of its parent.
 
 use super::session::{DbSession, SessionFault, TIME};
-use super::source::DbSource;
 use mcp_resources_engine::connection::Cancelled;
 use mcp_resources_runtime::sync::{Condvar, Mutex};
 use std::fmt;
@@ -21,12 +20,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// See the module.
 pub(super) struct SessionPool {
     max: usize,
-    state: Mutex<PoolState>,
+    state: Mutex<IdleSessions>,
     freed: Condvar,
 }
 
 #[derive(Default)]
-struct PoolState {
+struct IdleSessions {
     process: u32,
     /// The number of sessions, in use or idle.
     open: usize,
@@ -42,11 +41,18 @@ pub(super) struct PooledSession<'p> {
 }
 
 /// A thread that uses a pool.
-pub(super) struct PoolThread(Arc<DbSource>);
+pub(super) struct PoolThread(Arc<SessionPool>);
 
 impl SessionPool {
     pub(super) fn new(max: usize) -> Self {
         Self { max, state: Mutex::default(), freed: Condvar::default() }
+    }
+
+    /// The number of open sessions, of threads that use them, and of idle sessions.
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> [usize; 3] {
+        let state = self.state.lock();
+        [state.open, state.threads, state.idle.len()]
     }
 
     /// The most sessions.
@@ -83,7 +89,7 @@ impl SessionPool {
     }
 }
 
-impl PoolState {
+impl IdleSessions {
     /// Forgets the sessions of the parent process. To close them would disturb the parent, which shares their files.
     fn renew(&mut self) {
         let process = std::process::id();
@@ -117,22 +123,22 @@ impl Drop for PooledSession<'_> {
 }
 
 impl PoolThread {
-    pub(super) fn new(source: &Arc<DbSource>) -> Self {
-        let mut state = source.pool.state.lock();
+    pub(super) fn new(pool: &Arc<SessionPool>) -> Self {
+        let mut state = pool.state.lock();
         state.renew();
         state.threads += 1;
         drop(state);
-        Self(source.clone())
+        Self(pool.clone())
     }
 
-    pub(super) fn uses(&self, source: &DbSource) -> bool {
-        self.0.id == source.id
+    pub(super) fn uses(&self, pool: &Arc<SessionPool>) -> bool {
+        Arc::ptr_eq(&self.0, pool)
     }
 }
 
 impl Drop for PoolThread {
     fn drop(&mut self) {
-        let mut state = self.0.pool.state.lock();
+        let mut state = self.0.state.lock();
         if state.process != std::process::id() {
             return;
         }
@@ -148,38 +154,5 @@ impl Drop for PoolThread {
 impl fmt::Debug for SessionPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionPool").field("max", &self.max).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::db::options::Database;
-    use crate::db::sessions::open;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    // S-20: many threads share as many sessions as are allowed, and the last thread closes them.
-    #[test]
-    fn sessions_are_shared_up_to_the_limit() {
-        let database = Database::new("sqlite:/nonexistent.db").tables(["t"]).connections(2);
-        let source = DbSource::new("x".into(), database).unwrap();
-        let (used, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    let _thread = PoolThread::new(&source);
-                    for _ in 0..50 {
-                        let mut session = source.pool.take(None, || open(&source)).unwrap();
-                        most.fetch_max(used.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                        session.get().unwrap().attend(None);
-                        std::thread::yield_now();
-                        used.fetch_sub(1, Ordering::SeqCst);
-                    }
-                });
-            }
-        });
-        assert!(most.into_inner() <= 2);
-        let state = source.pool.state.lock();
-        assert_eq!((state.open, state.threads, state.idle.len()), (0, 0, 0));
     }
 }

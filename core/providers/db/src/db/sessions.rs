@@ -39,8 +39,8 @@ pub(super) fn with<T>(
     ask: impl FnOnce(&mut dyn DbSession) -> Result<T, SessionFault>,
 ) -> Result<T, SessionFault> {
     POOLS.with_borrow_mut(|pools| {
-        if !pools.iter().any(|pool| pool.uses(source)) {
-            pools.push(PoolThread::new(source));
+        if !pools.iter().any(|pool| pool.uses(&source.pool)) {
+            pools.push(PoolThread::new(&source.pool));
         }
     });
     let mut pooled = source.pool.take(request.as_ref(), || open(source))?;
@@ -92,5 +92,36 @@ impl DbSource {
         let thread = std::thread::Builder::new().name("mcp-db-check".into());
         let checking = thread.spawn(move || open(&source).catalog()).map_err(|_| ended())?;
         checking.join().map_err(|_| ended())?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::options::Database;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    // S-20: many threads share as many sessions as are allowed, and the last thread closes them.
+    #[test]
+    fn sessions_are_shared_up_to_the_limit() {
+        let database = Database::new("sqlite:/nonexistent.db").tables(["t"]).connections(2);
+        let source = DbSource::new("x".into(), database).unwrap();
+        let (used, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let _thread = PoolThread::new(&source.pool);
+                    for _ in 0..50 {
+                        let mut session = source.pool.take(None, || open(&source)).unwrap();
+                        most.fetch_max(used.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        session.get().unwrap().attend(None);
+                        std::thread::yield_now();
+                        used.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert!(most.into_inner() <= 2);
+        assert_eq!(source.pool.counts(), [0, 0, 0]);
     }
 }

@@ -14,7 +14,6 @@ use mcp_resources_provider_kit::path;
 use mcp_resources_runtime::sync::Mutex;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -27,8 +26,6 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// One declared database.
 #[derive(Debug)]
 pub(super) struct DbSource {
-    /// No other source of this process has the same.
-    pub(super) id: u64,
     pub(super) name: String,
     /// `db:///NAME`.
     pub(super) uri: String,
@@ -40,7 +37,7 @@ pub(super) struct DbSource {
     pub(super) poll: Duration,
     pub(super) tools: OfferedTools,
     /// The sessions of requests.
-    pub(super) pool: SessionPool,
+    pub(super) pool: Arc<SessionPool>,
     /// Whether the server can be reached.
     pub(super) reach: Reach,
     /// Why the database could not be reached at the start.
@@ -98,7 +95,6 @@ impl DbSource {
     /// # Errors
     /// A name or the URL cannot be served, or a statement is invalid: with the fix, and without the URL.
     pub(super) fn new(name: String, database: Database) -> Result<Arc<Self>, OptionError> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         let wrong = |what: String| OptionError::sentence(format!("db: the database {name:?} {what}"));
         if !is_segment(&name) {
             return Err(OptionError::sentence(format!(
@@ -108,7 +104,6 @@ impl DbSource {
         let location = Location::from_database(&database).map_err(wrong)?;
         let uri = under("db://", &name);
         let mut source = Self {
-            id: NUMBER.fetch_add(1, Ordering::Relaxed),
             location,
             tables: Vec::new(),
             denied: database.columns_deny.iter().map(|text| DeniedColumn::parse(text)).collect(),
@@ -116,7 +111,7 @@ impl DbSource {
             rows: database.rows,
             poll: database.poll,
             tools: database.tools,
-            pool: SessionPool::new(database.connections),
+            pool: Arc::new(SessionPool::new(database.connections)),
             reach: Reach::default(),
             down: OnceLock::new(),
             faults: Mutex::default(),

@@ -11,7 +11,7 @@
 //!
 //! Law: the files are read again for each connection, so a renewed certificate needs no restart.
 
-use super::options::SslMode;
+use super::ssl_mode::SslMode;
 use mcp_resources_runtime::transport::open_to_read;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use std::fmt;

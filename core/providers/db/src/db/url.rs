@@ -2,7 +2,7 @@
 //!
 //! Law: no message repeats the URL or a value of it, because it may have a password.
 
-use super::options::SslMode;
+use super::ssl_mode::SslMode;
 use super::tls::TlsSettings;
 use mcp_resources_engine::option::FromOption as _;
 use std::borrow::Cow;

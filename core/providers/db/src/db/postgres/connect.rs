@@ -3,8 +3,8 @@
 //! Law: each host has its share of the time, so one that is silent does not keep the next from being tried.
 
 use super::stream::{BoundedStream, MessageCounts};
-use crate::db::options::SslMode;
 use crate::db::source::PostgresLocation;
+use crate::db::ssl_mode::SslMode;
 use crate::db::tls::{self, BegunStream, Encryption, TlsFault};
 use socket2::{SockRef, TcpKeepalive};
 use std::future::{Ready, ready};
