@@ -21,14 +21,31 @@ const MOST_LINES: usize = 64;
 /// Maximum time for the process to exit after its input is closed, and again after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A running server.
+/// A running server. Dropping it kills its group.
 pub(super) struct DevChild {
     child: Child,
+    group: RunningGroup,
     pub(super) began: Instant,
     /// Lines for it. Dropping the sender closes its input.
     pub(super) input: mpsc::Sender<Vec<u8>>,
     /// Its lines, with their ends.
     pub(super) output: mpsc::Receiver<Vec<u8>>,
+}
+
+/// The process group of a server; `None` once its leader is reaped: then another may have its number.
+struct RunningGroup(Option<Pid>);
+
+impl RunningGroup {
+    fn signal(&self, signal: Signal) {
+        // It may have ended meanwhile.
+        let _ = self.0.map(|group| kill_process_group(group, signal));
+    }
+}
+
+impl Drop for RunningGroup {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
 }
 
 impl DevChild {
@@ -40,8 +57,9 @@ impl DevChild {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)
-            .kill_on_drop(true)
             .spawn()?;
+        let leader = child.id().and_then(|id| i32::try_from(id).ok());
+        let group = RunningGroup(leader.and_then(Pid::from_raw));
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
@@ -49,23 +67,23 @@ impl DevChild {
         tokio::spawn(write(stdin, lines));
         let (sender, output) = mpsc::channel(MOST_LINES);
         tokio::spawn(read(stdout, sender));
-        Ok(Self { child, began: Instant::now(), input, output })
+        Ok(Self { child, group, began: Instant::now(), input, output })
     }
 
     /// Ends it, and returns how it has ended.
     pub(super) async fn end(self) -> Option<ExitStatus> {
-        let Self { mut child, input, output, .. } = self;
+        let Self { mut child, mut group, input, output, .. } = self;
         drop((input, output));
-        // Its group has its number.
-        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         for signal in [Signal::TERM, Signal::KILL] {
             if let Ok(ended) = timeout(PATIENCE, child.wait()).await {
+                group.0 = None;
                 return ended.ok();
             }
-            // It may have ended meanwhile.
-            let _ = group.map(|group| kill_process_group(group, signal));
+            group.signal(signal);
         }
-        child.wait().await.ok()
+        let ended = child.wait().await.ok();
+        group.0 = None;
+        ended
     }
 }
 

@@ -41,13 +41,13 @@ const MOST_SHARED: usize = 16;
 const MOST_CONNECTIONS: usize = 512;
 /// Most messages that wait for a stream.
 const MOST_LINES: usize = 64;
-/// The time that processes have to notice the end of this program.
-pub(super) const LAST: Duration = Duration::from_millis(100);
+/// The pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The sessions and processes of one endpoint.
 struct DevEndpoint {
     command: Arc<[String]>,
-    state: watch::Receiver<DevState>,
+    states: watch::Sender<DevState>,
     sessions: Mutex<VecDeque<(String, RelayHandle)>>,
     shared: Mutex<Vec<RelayHandle>>,
 }
@@ -76,10 +76,10 @@ pub(super) async fn open(address: &HttpAddress) -> Result<TcpListener, Failed> {
 pub(super) async fn serve(
     listener: TcpListener,
     command: Arc<[String]>,
-    state: watch::Receiver<DevState>,
+    states: watch::Sender<DevState>,
 ) -> Result<(), Failed> {
     let endpoint =
-        Arc::new(DevEndpoint { command, state, sessions: Mutex::default(), shared: Mutex::default() });
+        Arc::new(DevEndpoint { command, states, sessions: Mutex::default(), shared: Mutex::default() });
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return Ok(()) };
@@ -92,7 +92,7 @@ pub(super) async fn serve(
                 });
             }
             // Too many open files, for example: another one may be closed soon.
-            Err(_) => tokio::time::sleep(LAST).await,
+            Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
@@ -211,7 +211,7 @@ impl DevEndpoint {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
         let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let (relay, _) = relay::start(self.command.clone(), self.state.clone());
+        let (relay, _) = relay::start(self.command.clone(), self.states.subscribe());
         let mut sessions = lock(&self.sessions);
         sessions.push_back((id.clone(), relay.clone()));
         if sessions.len() > MOST_SESSIONS {
@@ -229,7 +229,7 @@ impl DevEndpoint {
         if shared.len() >= MOST_SHARED {
             return None;
         }
-        let (relay, _) = relay::start(self.command.clone(), self.state.clone());
+        let (relay, _) = relay::start(self.command.clone(), self.states.subscribe());
         relay.reserve(id);
         shared.push(relay.clone());
         Some(relay)

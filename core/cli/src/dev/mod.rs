@@ -28,9 +28,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 
 /// The longest message of a client, in bytes.
 const MOST_MESSAGE: usize = 64 << 20;
@@ -38,6 +40,8 @@ const MOST_MESSAGE: usize = 64 << 20;
 const CHUNK: usize = 64 << 10;
 /// Most lines that wait for the client.
 const MOST_LINES: usize = 64;
+/// The time that processes have to end, each after its input is closed, and again after SIGTERM.
+const LAST: Duration = Duration::from_secs(6);
 
 /// The server that runs, and the files that restart it.
 struct DevPlan {
@@ -78,8 +82,8 @@ impl DevPlan {
                 let of_folder = || DevSources::of_folder(folder).map_err(Failed::usage);
                 match kind {
                     "yaml" | "yml" | "json" => {
-                        let program = program.to_string_lossy().into_owned();
-                        let command = vec![program, "serve".into(), "--config".into(), name];
+                        let mut command = own_command(program);
+                        command.extend(["serve".into(), "--config".into(), name]);
                         (command, DevSources::File(PathBuf::from(file)))
                     }
                     "py" => (vec!["python3".into(), name], of_folder()?),
@@ -97,14 +101,25 @@ impl DevPlan {
     }
 }
 
+/// The words that start this command: before `dev` may be an interpreter and its script.
+fn own_command(program: &OsStr) -> Vec<String> {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    match words.iter().skip(1).position(|word| word == "dev") {
+        Some(at) => words.into_iter().take(at + 1).collect(),
+        None => vec![program.to_string_lossy().into_owned()],
+    }
+}
+
 async fn develop(plan: DevPlan, address: Option<&HttpAddress>) -> Outcome {
     let failed = |error: io::Error| Failed::new(error.to_string());
     let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupted = signal(SignalKind::interrupt()).map_err(failed)?;
-    let (states, state) = watch::channel(DevState::default());
+    let states = watch::Sender::new(DevState::default());
     let front: Pin<Box<dyn Future<Output = Result<(), Failed>>>> = match address {
-        Some(address) => Box::pin(http::serve(http::open(address).await?, plan.command.clone(), state)),
-        None => Box::pin(over_stdio(plan.command.clone(), state)),
+        Some(address) => {
+            Box::pin(http::serve(http::open(address).await?, plan.command.clone(), states.clone()))
+        }
+        None => Box::pin(over_stdio(plan.command.clone(), states.subscribe())),
     };
     let ended = tokio::select! {
         ended = front => ended.map(|()| 0),
@@ -112,9 +127,9 @@ async fn develop(plan: DevPlan, address: Option<&HttpAddress>) -> Outcome {
         _ = terminated.recv() => Ok(0),
         _ = interrupted.recv() => Ok(0),
     };
-    // Relays end without it, and their processes with them.
-    drop(states);
-    tokio::time::sleep(http::LAST).await;
+    states.send_modify(|state| state.is_over = true);
+    // Relays end their processes, which may have something to finish.
+    let _ = timeout(LAST, states.closed()).await;
     ended
 }
 
@@ -134,7 +149,9 @@ async fn follow(plan: &DevPlan, states: &watch::Sender<DevState>) {
                 change.print();
                 let change = Arc::new(change);
                 states.send_modify(|state| {
-                    *state = DevState { version: state.version + 1, change, reason: None };
+                    state.version += 1;
+                    state.change = change;
+                    state.reason = None;
                 });
                 before = Some(now);
             }

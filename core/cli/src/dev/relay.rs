@@ -45,6 +45,8 @@ pub(super) struct DevState {
     pub(super) change: Arc<ListsChange>,
     /// Why no newer version runs.
     pub(super) reason: Option<String>,
+    /// Whether this program ends.
+    pub(super) is_over: bool,
 }
 
 /// The handle of a relay. The relay ends with its last handle.
@@ -160,8 +162,8 @@ impl DevRelay {
                     None => self.lost().await,
                 },
                 changed = self.state.changed() => match changed {
-                    Ok(()) => self.follow().await,
-                    Err(_) => break,
+                    Ok(()) if !self.state.borrow().is_over => self.follow().await,
+                    _ => break,
                 },
                 _ = look.tick() => self.look().await,
             }
@@ -172,9 +174,7 @@ impl DevRelay {
     }
 
     /// Passes on what the process still answers after the client's last message.
-    async fn finish(&mut self, child: DevChild) {
-        let DevChild { .. } = &child;
-        let mut child = child;
+    async fn finish(&mut self, mut child: DevChild) {
         let end = Instant::now() + SOUND;
         while self.pending.values().any(|pending| pending.kind != RequestKind::Listen) {
             let left = end.saturating_duration_since(Instant::now());
