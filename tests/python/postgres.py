@@ -68,9 +68,7 @@ class Postgres:
         command = [f"{self._bin}/postgres", "-D", f"{self._data}", "-p", str(self.port), "-k", f"{self._socket}", "-F"]
         log = (self._socket / "log").open("ab")
         options = [word for option in self._options for word in ("-c", option)]
-        self.process = subprocess.Popen(
-            [*command, *options], stdout=log, stderr=log, user=self._user, cwd="/"
-        )
+        self.process = subprocess.Popen([*command, *options], stdout=log, stderr=log, user=self._user, cwd="/")
         log.close()
         deadline = time.monotonic() + PATIENCE
         while self._psql("SELECT 1").returncode != 0:
@@ -139,8 +137,10 @@ def _openssl(folder: Path, words: str) -> None:
 
 @contextmanager
 def postgres(certificates: Path | None = None) -> Iterator[Postgres]:
-    """Postgres refuses to run as root: then it runs as another user of this machine. With `certificates`, as
-    `make_certificates` writes them, it has TLS."""
+    """Postgres refuses to run as root: then it runs as another user of this machine.
+
+    With `certificates`, as `make_certificates` writes them, it has TLS.
+    """
     bin = binaries()
     assert bin is not None, ABSENT
     user = None if os.getuid() else "postgres" if _is_user("postgres") else "nobody"

@@ -1,4 +1,4 @@
-"""Endpoints of HTTP APIs with templates of any form, and of OpenAPI documents, served by the command to the official client."""
+"""Endpoints of HTTP APIs with templates of any form, and of OpenAPI documents, read by the official client."""
 
 import asyncio
 import json

@@ -505,6 +505,11 @@ def test_what_python_gives_wrong_is_named(tmp_path: Path) -> None:
         providers.db({"shop": {"url": url, "tables": ["customers"], "rows": 0}})
     with pytest.raises(ValueError, match="not set"):
         providers.db({"shop": {"url": {"env": "NEVER_SET"}}})
+    with pytest.raises(ValueError, match='sslmode is "tls", expected disable, allow, prefer, require, verify-ca or'):
+        providers.db({"shop": {"url": url, "sslmode": "tls"}})  # type: ignore[typeddict-item]
+    remote = f"postgres://me:{PLANTED}@127.0.0.1:1/x"
+    with pytest.raises(ValueError, match=r"sslrootcert .*none\.pem: expected certificates in PEM"):
+        providers.db({"shop": {"url": remote, "sslmode": "require", "sslrootcert": tmp_path / "none.pem"}})
     for wrong in ({"url": 5}, {"url": url, "password": [PLANTED]}, {"url": f"mysql://{PLANTED}"}):
         with pytest.raises(ValueError, match="db: ") as refused:
             providers.db({"shop": wrong})  # type: ignore[dict-item]

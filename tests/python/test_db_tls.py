@@ -58,8 +58,8 @@ def row(served: Server, number: int) -> Any:
 def encrypted(server: Postgres, user: str) -> str:
     """Whether the connections of a user are encrypted, and by which client certificate they are known."""
     return server.value(
-        "SELECT string_agg(DISTINCT ssl || ' ' || coalesce(client_dn, '-'), ',') FROM pg_stat_ssl s JOIN pg_stat_activity a"
-        f" USING (pid) WHERE usename = '{user}' AND application_name = 'mcp-resources'"
+        "SELECT string_agg(DISTINCT ssl || ' ' || coalesce(client_dn, '-'), ',') FROM pg_stat_ssl s"
+        f" JOIN pg_stat_activity a USING (pid) WHERE usename = '{user}' AND application_name = 'mcp-resources'"
     )
 
 
@@ -87,14 +87,22 @@ def test_verified_connections(
             {"sslmode": "verify-full", "sslrootcert": "ca.crt"},
             "the server's certificate is not for \"127.0.0.1\"; write the host's name as the certificate has it",
         ),
-        ("localhost", {"sslmode": "verify-full", "sslrootcert": "other.crt"}, "is not from an authority in {}/other.crt"),
+        (
+            "localhost",
+            {"sslmode": "verify-full", "sslrootcert": "other.crt"},
+            "is not from an authority in {}/other.crt",
+        ),
         ("localhost", {"sslmode": "verify-full"}, "is not from an authority that this system trusts; name the file"),
         ("localhost", {"sslmode": "verify-ca", "sslrootcert": "other.crt"}, "is not from an authority in {}/other.crt"),
         ("localhost", {"sslmode": "require", "sslrootcert": "other.crt"}, "is not from an authority in {}/other.crt"),
         ("localhost", {"sslmode": "verify-ca"}, "has sslmode=verify-ca without a file of authorities"),
         ("localhost", {"sslmode": "disable"}, "write the right user and password in `url`"),
         ("localhost", {"sslmode": "tls"}, 'sslmode is "tls", expected disable, allow, prefer, require, verify-ca or'),
-        ("localhost", {"sslmode": "require", "sslrootcert": "none.crt"}, "sslrootcert {}/none.crt: expected certificates"),
+        (
+            "localhost",
+            {"sslmode": "require", "sslrootcert": "none.crt"},
+            "sslrootcert {}/none.crt: expected certificates",
+        ),
         ("localhost", {"sslmode": "require", "sslrootcert": "ca.key"}, "sslrootcert {}/ca.key: expected certificates"),
         ("localhost", {"sslmode": "require", "sslcert": "client.crt"}, "name the file of the key with sslkey"),
         (
@@ -155,7 +163,9 @@ def test_a_client_certificate(program: Path, tmp_path: Path, server: Postgres, c
     with running([str(program), "serve", "--config", str(file)]) as served:
         assert row(served, 1) == ADA
         assert encrypted(server, "card") == "true /CN=card"
-    error = refused_at_start(program, "--config", str(declared(tmp_path, url(server, user="card"), **verified)), at=tmp_path)
+    error = refused_at_start(
+        program, "--config", str(declared(tmp_path, url(server, user="card"), **verified)), at=tmp_path
+    )
     assert "connection requires a valid client certificate" in error
     assert "sslcert" in error
 
@@ -244,7 +254,7 @@ def test_connections_have_a_limit(program: Path, tmp_path: Path, server: Postgre
 
 
 def test_a_path_that_goes_silent(program: Path, tmp_path: Path, server: Postgres) -> None:
-    """S-20: a firewall that forgets an idle connection without a word: the next read finds it out and connects again."""
+    """S-20: a firewall that forgets an idle connection without a word: the next read connects again."""
     with relayed(server.port) as relay:
         file = declared(tmp_path, f"postgres://shop:{PASSWORD}@127.0.0.1:{relay.port}/postgres")
         with running([str(program), "serve", "--config", str(file)]) as served:

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -36,12 +35,12 @@ def slow(seconds: float) -> str:
     time.sleep(seconds)
     return "done"
 """
-RESOURCE = '''
+RESOURCE = """
 @server.resource("notes://{name}")
 def {name}() -> str:
     "{about}"
     return "{text}"
-'''
+"""
 
 
 def program_of(folder: Path, **texts: str) -> None:
@@ -182,12 +181,14 @@ async def test_a_client_stays_while_the_server_is_written(developed: Open, tmp_p
 
 
 async def test_requests_wait_for_a_server_that_dies_at_the_start(developed: Open, tmp_path: Path) -> None:
-    """S-01: it waits for the next change, with a sentence; a request that came before is answered by what starts then."""
+    """S-01: it waits for the next change, with a sentence; a request that came before is answered then."""
     write(tmp_path / "server.py", "import sys\nprint('no luck', file=sys.stderr)\nsys.exit(3)\n")
     log = Log(tmp_path / "dev.err")
 
     async def mend() -> None:
-        await asyncio.to_thread(log.wait_for, "the server does not start: .*exit status 3.*requests wait until a source")
+        await asyncio.to_thread(
+            log.wait_for, "the server does not start: .*exit status 3.*requests wait until a source"
+        )
         program_of(tmp_path, a="first")
 
     mending = asyncio.create_task(mend())
