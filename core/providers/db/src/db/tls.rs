@@ -61,7 +61,9 @@ pub(super) enum Encryption {
 /// The reason why there is no encrypted connection.
 #[derive(Debug)]
 pub(super) enum TlsFault {
+    /// Before the handshake.
     Socket(io::Error),
+    Handshake(io::Error),
     /// The settings must change: the server has no TLS, or shows a certificate that is not trusted.
     Refused(String),
 }
@@ -243,7 +245,7 @@ pub(super) async fn begin<S: AsyncRead + AsyncWrite + Unpin>(
 fn fault(error: io::Error, name: &ServerName<'_>, settings: &TlsSettings) -> TlsFault {
     let inner = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
     let Some(rustls::Error::InvalidCertificate(certificate)) = inner else {
-        return TlsFault::Socket(error);
+        return TlsFault::Handshake(error);
     };
     let host = name.to_str();
     let text = match certificate {
@@ -264,7 +266,7 @@ fn fault(error: io::Error, name: &ServerName<'_>, settings: &TlsSettings) -> Tls
             "the server's certificate is that of an authority; make one for the server alone, with basicConstraints=CA:FALSE"
                 .into()
         }
-        _ => return TlsFault::Socket(error),
+        _ => return TlsFault::Handshake(error),
     };
     TlsFault::Refused(text)
 }

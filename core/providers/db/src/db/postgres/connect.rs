@@ -55,7 +55,8 @@ impl Unconnected {
 impl From<TlsFault> for Unconnected {
     fn from(fault: TlsFault) -> Self {
         match fault {
-            TlsFault::Socket(error) => Self::Handshake(error),
+            TlsFault::Socket(error) => Self::Socket(error),
+            TlsFault::Handshake(error) => Self::Handshake(error),
             TlsFault::Refused(what) => Self::Tls(what),
         }
     }

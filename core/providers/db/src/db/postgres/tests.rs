@@ -262,3 +262,40 @@ fn a_silent_server_is_left() {
     drop(session);
     assert_eq!(serving.join().unwrap(), 0);
 }
+
+/// The fault of a session that asks a server for TLS, which answers with these bytes, again and again.
+fn negotiated(mode: &str, answer: &'static [u8]) -> SessionFault {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serving = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut request = [0; 8];
+        socket.read_exact(&mut request).unwrap();
+        assert_eq!(request, [0, 0, 0, 8, 4, 210, 22, 47]);
+        // The client leaves.
+        while socket.write_all(answer).is_ok() {}
+    });
+    let url = format!("postgres://me:hunter2-canary@127.0.0.1:{port}/shop?sslmode={mode}&connect_timeout=2");
+    let source = DbSource::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
+    let fault = Postgres::new(source).catalog().unwrap_err();
+    serving.join().unwrap();
+    fault
+}
+
+// S-20: whatever a server answers to the question for TLS, nothing is sent to it unencrypted, and it is left.
+#[test]
+fn answers_to_the_question_for_tls() {
+    for (mode, answer, said) in [
+        ("require", &b"N"[..], "the server has no TLS; set `ssl = on` there"),
+        ("verify-full", b"N", "the server has no TLS; set `ssl = on` there"),
+        ("require", b"X", "it does not answer as Postgres does"),
+        ("require", b"E\0\0\0\x10SFATAL\0\0", "it does not answer as Postgres does"),
+        ("require", b"S\x16\x03\x03\xff\xff", "TLS failed"),
+        ("require", b"SR\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", "TLS failed"),
+        ("prefer", b"X", "it does not answer as Postgres does"),
+    ] {
+        let fault = negotiated(mode, answer);
+        let (SessionFault::Down(what) | SessionFault::Refused(what)) = &fault else { panic!("{fault:?}") };
+        assert!(what.contains(said) && !what.contains("hunter2"), "{mode} {answer:?}: {what}");
+    }
+}
