@@ -15,6 +15,7 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.subscriptions import ResourceUpdated
 from process import refused_at_start
 
 PLANTED = "hunter2-canary"
@@ -55,6 +56,7 @@ class Upstream(ThreadingHTTPServer):
         self.base = f"http://127.0.0.1:{self.server_port}"
         self.document = DOCUMENT.replace("@base@", self.base)
         self.asked: list[tuple[str, str, str | None]] = []
+        self.price = 1
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -69,7 +71,9 @@ class Handler(BaseHTTPRequestHandler):
         if url.path == "/openapi.yaml":
             kind, body = "application/yaml", self.server.document.encode()
         else:
-            value = {"path": url.path, "query": parse_qs(url.query, keep_blank_values=True)}
+            value: dict[str, Any] = {"path": url.path, "query": parse_qs(url.query, keep_blank_values=True)}
+            if url.path.endswith("/price"):
+                value["price"] = self.server.price
             if url.path.endswith("/echo"):
                 value["header"] = self.headers["authorization"]
             kind, body = "application/json", json.dumps(value).encode()
@@ -198,6 +202,25 @@ def test_an_openapi_document(program: Path, tmp_path: Path, upstream: Upstream, 
     assert {token for _, _, token in asked} == {PLANTED}
     # The document is fetched without credentials.
     assert all(token is None for _, path, token in upstream.asked if path == "/openapi.yaml")
+
+
+def test_a_resource_of_a_template_is_watched(program: Path, tmp_path: Path, upstream: Upstream) -> None:
+    """S-20: a change of it is reported, and of another one with the same endpoint is not."""
+    endpoints = {"price": upstream.base + "/{shop}/{item}/price{?currency}"}
+    uri = "api:///shop/price/a/7?currency=eur"
+
+    async def main() -> None:
+        file = config(tmp_path, {"endpoints": endpoints}, poll="100ms")
+        async with asyncio.timeout(PATIENCE), served(program, file) as client:
+            assert (await read(client, uri))["price"] == 1
+            async with client.listen(resource_subscriptions=[uri]) as subscription:
+                await asyncio.sleep(1)
+                upstream.price = 2
+                assert await anext(subscription) == ResourceUpdated(uri)
+                assert (await read(client, uri))["price"] == 2
+
+    asyncio.run(main())
+    assert {path for _, path, _ in upstream.asked} == {"/a/7/price?currency=eur"}
 
 
 def test_what_a_document_may_not_do(program: Path, tmp_path: Path, upstream: Upstream) -> None:

@@ -21,6 +21,7 @@ from process import eventually
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
+ROOT = Path(__file__).resolve().parents[2]
 MODERN, LEGACY = "2026-07-28", "legacy"
 PATIENCE = 60.0
 SERVER = """
@@ -248,6 +249,54 @@ async def test_a_command_and_what_is_no_source(developed: Open, tmp_path: Path) 
         (tmp_path / "lib" / "module.py").write_text("x = 1", "utf-8")
         log.wait_for(r"lib/module\.py changed: 1 resource")
         assert await read(client, "notes://a") == "first"
+
+
+async def test_a_program_for_node(developed: Open, tmp_path: Path) -> None:
+    """S-01: its modules are no sources, its own files are."""
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "mcp-resources").symlink_to(ROOT)
+    log = Log(tmp_path / "dev.err")
+
+    def program(text: str) -> None:
+        lines = [
+            "import { ResourceServer } from 'mcp-resources';",
+            "const server = new ResourceServer({ name: 'dev', version: '1.0.0' });",
+            f"server.resource('notes://a', () => '{text}');",
+            "await server.run();",
+        ]
+        write(tmp_path / "server.mjs", "\n".join(lines))
+
+    program("first")
+    async with developed("server.mjs") as client:
+        assert await read(client, "notes://a") == "first"
+        program("second")
+        log.wait_for(r"server\.mjs changed: 1 resource")
+        assert await read(client, "notes://a") == "second"
+
+
+OTHER = """
+from mcp.server import MCPServer
+
+server = MCPServer("other")
+
+@server.resource("notes://a")
+def a() -> str:
+    return "TEXT"
+
+server.run()
+"""
+
+
+@pytest.mark.parametrize("mode", [LEGACY, MODERN])
+async def test_a_server_of_another_library(developed: Open, tmp_path: Path, mode: str) -> None:
+    """S-01: nothing of it is ours, and its client stays as well."""
+    write(tmp_path / "server.py", OTHER.replace("TEXT", "first"))
+    log = Log(tmp_path / "dev.err")
+    async with developed("server.py", mode=mode) as client:
+        assert await read(client, "notes://a") == "first"
+        write(tmp_path / "server.py", OTHER.replace("TEXT", "second"))
+        log.wait_for(r"server\.py changed: 1 resource")
+        assert await read(client, "notes://a") == "second"
 
 
 async def test_a_server_that_crashes(developed: Open, tmp_path: Path) -> None:

@@ -333,6 +333,10 @@ impl DevRelay {
     /// Passes a message of the server back.
     async fn pass_back(&mut self, line: Vec<u8>) {
         let Some(message) = RelayedMessage::read(&line) else {
+            // Several answers at once, as one revision has them.
+            if let (true, Some(sink)) = (line.starts_with(b"["), self.listener.clone()) {
+                return give(&sink, line).await;
+            }
             return report::say(
                 "the server wrote something to its standard output that is no message; print to stderr",
             );
