@@ -1,6 +1,7 @@
 """`dev`: a server is started again when its sources change, and the official client stays connected."""
 
 import asyncio
+import functools
 import http.client
 import json
 import os
@@ -8,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprec
 
 ROOT = Path(__file__).resolve().parents[2]
 MODERN, LEGACY = "2026-07-28", "legacy"
-PATIENCE = 60.0
+PATIENCE = 120.0
 SERVER = """
 import time
 from mcp_resources import ResourceServer
@@ -42,6 +43,20 @@ def {name}() -> str:
     "{about}"
     return "{text}"
 """
+
+
+def patient(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Runs a test that waits for several starts of an interpreter."""
+
+    @functools.wraps(test)
+    def run(*given: object, **named: object) -> None:
+        async def bounded() -> None:
+            async with asyncio.timeout(2 * PATIENCE):
+                await test(*given, **named)
+
+        asyncio.run(bounded())
+
+    return run
 
 
 def program_of(folder: Path, **texts: str) -> None:
@@ -126,6 +141,7 @@ async def listed(client: Client) -> set[str]:
 
 
 @pytest.mark.parametrize("mode", [LEGACY, MODERN])
+@patient
 async def test_a_client_stays_while_the_server_is_written(developed: Open, tmp_path: Path, mode: str) -> None:
     """S-01: changed lists and contents reach it, a syntax error loses nothing, and requests are printed."""
     program_of(tmp_path, a="first")
@@ -181,6 +197,7 @@ async def test_a_client_stays_while_the_server_is_written(developed: Open, tmp_p
             pumping.cancel()
 
 
+@patient
 async def test_requests_wait_for_a_server_that_dies_at_the_start(developed: Open, tmp_path: Path) -> None:
     """S-01: it waits for the next change, with a sentence; a request that came before is answered then."""
     write(tmp_path / "server.py", "import sys\nprint('no luck', file=sys.stderr)\nsys.exit(3)\n")
@@ -198,6 +215,7 @@ async def test_requests_wait_for_a_server_that_dies_at_the_start(developed: Open
     await mending
 
 
+@patient
 async def test_what_runs_during_a_restart(developed: Open, tmp_path: Path) -> None:
     """S-01: a call of a tool is an error, because it may have effects; a read is repeated."""
     program_of(tmp_path, a="first")
@@ -211,6 +229,7 @@ async def test_what_runs_during_a_restart(developed: Open, tmp_path: Path) -> No
         assert await read(client, "notes://a") == "second"
 
 
+@patient
 async def test_a_configuration(developed: Open, tmp_path: Path) -> None:
     """S-01: a file for `serve --config`, whose mistakes lose nothing."""
     (tmp_path / "one").mkdir()
@@ -233,6 +252,7 @@ async def test_a_configuration(developed: Open, tmp_path: Path) -> None:
         assert await read(client, "file:///two/b.txt") == "second"
 
 
+@patient
 async def test_a_command_and_what_is_no_source(developed: Open, tmp_path: Path) -> None:
     """S-01: ignored files and databases restart nothing; a module in a folder does."""
     program_of(tmp_path, a="first")
@@ -251,6 +271,7 @@ async def test_a_command_and_what_is_no_source(developed: Open, tmp_path: Path) 
         assert await read(client, "notes://a") == "first"
 
 
+@patient
 async def test_a_program_for_node(developed: Open, tmp_path: Path) -> None:
     """S-01: its modules are no sources, its own files are."""
     (tmp_path / "node_modules").mkdir()
@@ -288,6 +309,7 @@ server.run()
 
 
 @pytest.mark.parametrize("mode", [LEGACY, MODERN])
+@patient
 async def test_a_server_of_another_library(developed: Open, tmp_path: Path, mode: str) -> None:
     """S-01: nothing of it is ours, and its client stays as well."""
     write(tmp_path / "server.py", OTHER.replace("TEXT", "first"))
@@ -299,6 +321,7 @@ async def test_a_server_of_another_library(developed: Open, tmp_path: Path, mode
         assert await read(client, "notes://a") == "second"
 
 
+@patient
 async def test_a_server_that_crashes(developed: Open, tmp_path: Path) -> None:
     """S-01: one that has worked is started again, and says so."""
     program_of(tmp_path, a="first")
