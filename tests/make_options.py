@@ -85,7 +85,10 @@ def shapes(tables: dict[str, list[Row]]) -> Iterator[Shape]:
         own = [row for row in rows if row["type"] not in ARGUMENTS]
         if kind == "api":
             [members] = [row["members"] for row in rows if row["name"] == "apis"]
-            yield "ApiEndpoint", "", "One endpoint of an API.", members
+            [endpoint] = [row["members"] for row in members if row["name"] == "endpoints"]
+            yield "ApiEndpoint", "", "One endpoint of an API.", endpoint
+            rest = [row for row in members if row["name"] != "endpoints"]
+            yield "ApiDocument", "", "The operations of an OpenAPI document that are endpoints of an API.", rest
         if kind == "db":
             [members] = [row["members"] for row in rows if row["name"] == "databases"]
             given = [row for row in members if row["default"] is None]
@@ -208,7 +211,7 @@ def script_type(row: Row) -> str:
 
 def module(tables: dict[str, list[Row]]) -> str:
     """The module of Python."""
-    made = [shape for shape in shapes(tables) if shape[0] != "ApiEndpoint"]
+    made = [shape for shape in shapes(tables) if shape[0] not in ("ApiDocument", "ApiEndpoint")]
     names = sorted(["EnvVariable", "Root", *(name for name, *_ in made)])
     parts = [
         '"""The options of the providers. `make options` writes this file from the rows in Rust."""\n',

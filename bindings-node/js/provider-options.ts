@@ -6,9 +6,30 @@ export interface EnvVariable {
   readonly env: string;
 }
 
+/** The operations of an OpenAPI document that are endpoints of an API. */
+export interface ApiDocument {
+  /**
+   * An OpenAPI document of version 3.0 or 3.1, in YAML or JSON, whose GET operations are endpoints: a file, or a URL
+   * that is requested at the start.
+   */
+  readonly openapi?: string;
+  /**
+   * The operations of the document that are served, such as `GET /items/*`: `*` is one segment, `**` any. Default:
+   * none.
+   */
+  readonly allow?: string | readonly string[];
+  /** The URL that the document's paths are behind. Default: the first of its `servers`. */
+  readonly baseUrl?: string;
+  /** Headers to send to the operations: their values, or the environment variables that contain them. Default: none. */
+  readonly headers?: Readonly<Record<string, string | EnvVariable>>;
+}
+
 /** One endpoint of an API. */
 export interface ApiEndpoint {
-  /** The URL. `{id}` in it stands for the end of the resource's URI, encoded as one path segment. */
+  /**
+   * The URL. `{id}` in it stands for the end of the resource's URI, encoded as one path segment. Any other template of
+   * RFC 6570, such as `https://host/items/{id}/reviews{?page}`, has resources such as `…/7?page=2`.
+   */
   readonly url: string;
   /** Headers to send: their values, or the environment variables that contain them. Default: none. */
   readonly headers?: Readonly<Record<string, string | EnvVariable>>;
@@ -16,6 +37,8 @@ export interface ApiEndpoint {
   readonly pick?: string;
   /** The ids that are listed and completed. Others can be read too. Default: none. */
   readonly ids?: string | readonly string[];
+  /** A description for clients. */
+  readonly description?: string;
 }
 
 /** The options of {@link api}, for all endpoints. */
@@ -69,6 +92,22 @@ export interface Database extends DbOptions {
 export interface DbOptions {
   /** The password for Postgres, if the URL does not have it. */
   readonly password?: string | EnvVariable | null;
+  /** The use of TLS with Postgres, as libpq names it. Default: that of the URL, or `prefer`. */
+  readonly sslmode?: 'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full';
+  /**
+   * The certificates of the authorities that may sign that of the Postgres server, in PEM. Default: those of the
+   * system.
+   */
+  readonly sslrootcert?: string | null;
+  /** The certificate that a Postgres server is shown, in PEM. */
+  readonly sslcert?: string | null;
+  /** The private key of `sslcert`, in PEM. Only its owner may be able to read it. */
+  readonly sslkey?: string | null;
+  /**
+   * The most connections to the database for requests. One more reports changes while a client watches. From 1 to 32.
+   * Default 4.
+   */
+  readonly connections?: number;
   /** The tables that are served, such as `customers`, or `sales.customers` for a schema of Postgres. Default: none. */
   readonly tables?: string | readonly string[];
   /** The columns that are not served, such as `password`, or `customers.password` for one table. Default: none. */

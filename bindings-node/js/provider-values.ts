@@ -1,5 +1,5 @@
 /** The values that options of providers have, besides plain ones. */
-import type { ApiEndpoint, EnvVariable } from './provider-options.js';
+import type { ApiDocument, ApiEndpoint, EnvVariable } from './provider-options.js';
 
 /** The path of a directory or file. */
 export type Root = string;
@@ -7,10 +7,10 @@ export type Root = string;
 /** A directory or file, an array of them, or directories or files by name. */
 export type Roots = Root | readonly Root[] | Readonly<Record<string, Root>>;
 
-/** One API: its endpoints by name. Each is a URL, or an {@link ApiEndpoint}. */
-export interface ApiEndpoints {
-  /** The endpoints by name. */
-  readonly endpoints: Readonly<Record<string, string | ApiEndpoint>>;
+/** One API: its endpoints by name, or the operations of an OpenAPI document, or both. */
+export interface ApiEndpoints extends ApiDocument {
+  /** The endpoints by name. Each is a URL, or an {@link ApiEndpoint}. Default: none. */
+  readonly endpoints?: Readonly<Record<string, string | ApiEndpoint>>;
 }
 
 /** Documents of Google Drive, for `rag`. */

@@ -245,12 +245,13 @@ export class Results extends Provider {
 }
 
 /**
- * Serves endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}`.
+ * Serves endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}`. Endpoints are declared one by one, or are operations of an
+ * OpenAPI document.
  *
  * Requests go to public addresses only, unless `privateNetworks` is set. Environment variables are read when this function is
  * called.
  *
- * @param apis - the APIs by name, each with its `endpoints` by name.
+ * @param apis - the APIs by name, each with its `endpoints` by name, or with `openapi` and `allow`.
  * @throws {TypeError} an endpoint cannot be served, a variable is not set, or an option is wrong.
  */
 export function api(apis: Readonly<Record<string, ApiEndpoints>>, options: ApiOptions = {}): Provider {
@@ -270,7 +271,7 @@ function withPairs(object: unknown, member: string, value?: (value: unknown) => 
 }
 
 function endpointsOf(api: unknown): unknown {
-  return withPairs(api, 'endpoints', (endpoint) => withPairs(endpoint, 'headers'));
+  return withPairs(withPairs(api, 'headers'), 'endpoints', (endpoint) => withPairs(endpoint, 'headers'));
 }
 
 /**

@@ -32,6 +32,7 @@ export {
   skills,
 } from './provider.js';
 export type {
+  ApiDocument,
   ApiEndpoint,
   ApiOptions,
   ClockOptions,

@@ -71,6 +71,10 @@ test('S-20: wrong options are named with what would be right', () => {
     [api(item, { redirect: 1 }), /did you mean "redirects"/],
     [() => providers.api('shop'), /api\(\) takes APIs by name/],
     [() => providers.api({}), /there is no endpoint/],
+    [() => providers.api({ shop: { baseUrl: 'https://h' } }), /it has allow, base_url or headers without a document/],
+    [() => providers.api({ shop: { opnapi: 'shop.yaml' } }), /did you mean "openapi"/],
+    [() => providers.api({ shop: { openapi: 'none.yaml', allow: 'GET /a' } }), /none\.yaml does not exist/],
+    [() => providers.api({ shop: { openapi: 'none.yaml', headers: { 'X-Key': 1 } } }), /the header X-Key has neither/],
   ]) {
     assert.throws(call, (error) => error instanceof TypeError && message.test(error.message), String(call));
   }

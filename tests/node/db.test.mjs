@@ -89,6 +89,8 @@ for (const [era, mode] of [
   });
 }
 
+const POSTGRES = `postgres://me:${PLANTED}@127.0.0.1:1/x`;
+
 test('S-20: wrong options of a database are named with what would be right, and without a password', (t) => {
   const url = `sqlite:${database(t)}`;
   for (const [call, message] of [
@@ -100,6 +102,9 @@ test('S-20: wrong options of a database are named with what would be right, and 
     [() => providers.db({ shop: { url: { env: 'NEVER_SET' } } }), /"NEVER_SET" of the environment is not set/],
     [() => providers.db({ shop: { url, password: [PLANTED] } }), /url and password are each a text/],
     [() => providers.db({ shop: { url: `mysql://${PLANTED}` } }), /neither sqlite:PATH nor postgres/],
+    [() => providers.db({ shop: { url, sslmode: 'tls' } }), /sslmode is "tls", expected disable, allow, prefer/],
+    [() => providers.db({ shop: { url: `${POSTGRES}?sslmode=${PLANTED}` } }), /write sslmode=disable, allow, prefer/],
+    [() => providers.db({ shop: { url: POSTGRES, sslmode: 'verify-ca' } }), /name the file with sslrootcert/],
   ]) {
     assert.throws(call, (error) => {
       assert.match(error.message, message);

@@ -30,9 +30,10 @@ def binaries() -> Path | None:
 class Postgres:
     """A running server, with the database `postgres` and the user `shop`, who has a password."""
 
-    def __init__(self, bin: Path, folder: Path, user: str | None, port: int) -> None:
+    def __init__(self, bin: Path, folder: Path, user: str | None, port: int, certificates: Path | None) -> None:
         self.port = port
         self._bin, self._data, self._user = bin, folder / "data", user
+        self._options = [f"listen_addresses={'localhost' if certificates else '127.0.0.1'}"]
         self._socket = folder
         password = folder / "password"
         password.write_text(PASSWORD, "utf-8")
@@ -41,8 +42,23 @@ class Postgres:
             shutil.chown(password, user)
         arguments = ["--username=shop", f"--pwfile={password}", "--auth=scram-sha-256", "--encoding=UTF8", "--no-sync"]
         self._run("initdb", f"--pgdata={self._data}", *arguments, "--locale=C")
+        if certificates is not None:
+            self._encrypt(certificates)
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
+
+    def _encrypt(self, certificates: Path) -> None:
+        """Lets in: `shop` over TLS alone, and `card` with a certificate alone. What tests run comes by the socket."""
+        self._data.chmod(0o700)
+        for name in ("server.crt", "server.key", "ca.crt"):
+            copy = self._data / name
+            shutil.copy(certificates / name, copy)
+            copy.chmod(0o600)
+            if self._user is not None:
+                shutil.chown(copy, self._user)
+        rules = ["local all all scram-sha-256", "hostssl all card all cert", "hostssl all shop all scram-sha-256"]
+        (self._data / "pg_hba.conf").write_text("\n".join([*rules, "host all plain all trust", ""]), "utf-8")
+        self._options += ["ssl=on", "ssl_ca_file=ca.crt"]
 
     @property
     def url(self) -> str:
@@ -51,9 +67,8 @@ class Postgres:
     def start(self) -> None:
         command = [f"{self._bin}/postgres", "-D", f"{self._data}", "-p", str(self.port), "-k", f"{self._socket}", "-F"]
         log = (self._socket / "log").open("ab")
-        self.process = subprocess.Popen(
-            [*command, "-c", "listen_addresses=127.0.0.1"], stdout=log, stderr=log, user=self._user, cwd="/"
-        )
+        options = [word for option in self._options for word in ("-c", option)]
+        self.process = subprocess.Popen([*command, *options], stdout=log, stderr=log, user=self._user, cwd="/")
         log.close()
         deadline = time.monotonic() + PATIENCE
         while self._psql("SELECT 1").returncode != 0:
@@ -88,7 +103,7 @@ class Postgres:
             "-v",
             "ON_ERROR_STOP=1",
             "-d",
-            self.url,
+            f"postgres://shop:{PASSWORD}@/postgres?host={self._socket}&port={self.port}",
             "-c",
             sql,
         ]
@@ -100,9 +115,32 @@ class Postgres:
         assert done.returncode == 0, done.stderr
 
 
+def make_certificates(folder: Path) -> Path:
+    """An authority, a server's certificate for localhost, one for the user card, and an authority that signed none."""
+    key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+    for name in ("ca", "other"):
+        _openssl(folder, f"req -x509 {key} -days 2 -subj /CN={name} -keyout {name}.key -out {name}.crt")
+    for name, subject, extension in [
+        ("server", "localhost", "subjectAltName=DNS:localhost"),
+        ("client", "card", "keyUsage=digitalSignature"),
+    ]:
+        (folder / "extensions").write_text(extension, "utf-8")
+        _openssl(folder, f"req {key} -subj /CN={subject} -keyout {name}.key -out {name}.csr")
+        signed = f"-CA ca.crt -CAkey ca.key -CAcreateserial -extfile extensions -out {name}.crt"
+        _openssl(folder, f"x509 -req -days 2 -in {name}.csr {signed}")
+    return folder
+
+
+def _openssl(folder: Path, words: str) -> None:
+    subprocess.run(["openssl", *words.split()], cwd=folder, check=True, capture_output=True)
+
+
 @contextmanager
-def postgres() -> Iterator[Postgres]:
-    """Postgres refuses to run as root: then it runs as another user of this machine."""
+def postgres(certificates: Path | None = None) -> Iterator[Postgres]:
+    """Postgres refuses to run as root: then it runs as another user of this machine.
+
+    With `certificates`, as `make_certificates` writes them, it has TLS.
+    """
     bin = binaries()
     assert bin is not None, ABSENT
     user = None if os.getuid() else "postgres" if _is_user("postgres") else "nobody"
@@ -111,7 +149,7 @@ def postgres() -> Iterator[Postgres]:
     try:
         # Postgres cannot say which port it was given.
         with reserved_port() as port:
-            server = Postgres(bin, folder, user, port)
+            server = Postgres(bin, folder, user, port, certificates)
             try:
                 yield server
             finally:

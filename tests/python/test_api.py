@@ -159,6 +159,10 @@ def test_what_python_gives_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         ({"shop": {"endpoints": endpoints}}, {"redirect": 1}, TypeError, 'did you mean "redirects"'),
         ({"shop": {"endpoints": endpoints}}, {"poll": "soon"}, ValueError, "a time such as"),
         ({}, {}, ValueError, "there is no endpoint"),
+        ({"shop": {"base_url": "https://h"}}, {}, ValueError, "without a document; name one"),
+        ({"shop": {"opnapi": "shop.yaml"}}, {}, TypeError, 'did you mean "openapi"'),
+        ({"shop": {"openapi": "none.yaml", "allow": "GET /a"}}, {}, ValueError, "none.yaml does not exist"),
+        ({"shop": {"openapi": "none.yaml", "headers": {"X-Key": 1}}}, {}, ValueError, "the header X-Key has neither"),
     ):
         with pytest.raises(error, match=message):
             providers.api(apis, **more)

@@ -476,8 +476,8 @@ def open_files(process: int) -> list[str]:
         (["db:a=sqlite:shop.db,lines", "db:a=sqlite:shop.db,codes"], 'two databases have the name "a"'),
         (["db:a=postgres://me:hunter2-canary@h:x/y,t"], "write `@`, `/`, `:` and `%` in a password as %40"),
         (
-            ["db:a=postgres://me:hunter2-canary@h/y?sslmode=require,t"],
-            "TLS with sslmode=require, which is not supported",
+            ["db:a=postgres://me:hunter2-canary@h/y?sslmode=verify-ca,t"],
+            "has sslmode=verify-ca without a file of authorities",
         ),
     ],
 )
@@ -505,6 +505,11 @@ def test_what_python_gives_wrong_is_named(tmp_path: Path) -> None:
         providers.db({"shop": {"url": url, "tables": ["customers"], "rows": 0}})
     with pytest.raises(ValueError, match="not set"):
         providers.db({"shop": {"url": {"env": "NEVER_SET"}}})
+    with pytest.raises(ValueError, match='sslmode is "tls", expected disable, allow, prefer, require, verify-ca or'):
+        providers.db({"shop": {"url": url, "sslmode": "tls"}})  # type: ignore[typeddict-item]
+    remote = f"postgres://me:{PLANTED}@127.0.0.1:1/x"
+    with pytest.raises(ValueError, match=r"sslrootcert .*none\.pem: expected certificates in PEM"):
+        providers.db({"shop": {"url": remote, "sslmode": "require", "sslrootcert": tmp_path / "none.pem"}})
     for wrong in ({"url": 5}, {"url": url, "password": [PLANTED]}, {"url": f"mysql://{PLANTED}"}):
         with pytest.raises(ValueError, match="db: ") as refused:
             providers.db({"shop": wrong})  # type: ignore[dict-item]

@@ -373,7 +373,10 @@ def test_messages_of_postgres(program: Path, tmp_path: Path, server: Postgres) -
             {"url": f"{server.url}?schema=sales", "tables": ["gen"]},
             'parameter "schema" in its URL: leave it out, and name',
         ),
-        ({"url": f"{server.url}?sslmode=verify-full&sslrootcert=x", "tables": ["gen"]}, "TLS with sslmode=verify-full"),
+        (
+            {"url": f"{server.url}?sslmode=verify-full&sslrootcert=x", "tables": ["gen"]},
+            "sslrootcert x: expected certificates",
+        ),
         ({"url": f"{server.url}?pgbouncer=true", "tables": ["gen"]}, 'the parameter "pgbouncer"'),
         ({"url": f"{server.url}?gssencmode=require", "tables": ["gen"]}, "write gssencmode=disable"),
     ):

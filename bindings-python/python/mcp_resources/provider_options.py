@@ -72,6 +72,18 @@ class DbOptions(TypedDict, total=False):
 
     password: str | EnvVariable | None
     """The password for Postgres, if the URL does not have it."""
+    sslmode: Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
+    """The use of TLS with Postgres, as libpq names it. Default: that of the URL, or `prefer`."""
+    sslrootcert: Root | None
+    """The certificates of the authorities that may sign that of the Postgres server, in PEM. Default: those of the
+    system."""
+    sslcert: Root | None
+    """The certificate that a Postgres server is shown, in PEM."""
+    sslkey: Root | None
+    """The private key of `sslcert`, in PEM. Only its owner may be able to read it."""
+    connections: int
+    """The most connections to the database for requests. One more reports changes while a client watches. From 1 to 32.
+    Default 4."""
     tables: str | Sequence[str]
     """The tables that are served, such as `customers`, or `sales.customers` for a schema of Postgres. Default: none."""
     columns_deny: str | Sequence[str]

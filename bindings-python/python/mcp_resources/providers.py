@@ -181,11 +181,13 @@ def api(apis: Mapping[str, Mapping[str, object]], **options: Unpack[ApiOptions])
 
     An endpoint is a URL, or a mapping with `url`, `headers` (values, or `{"env": NAME}`), `pick` (a JSON pointer to the
     part of the answer that is served) and `ids` (the ids that are listed and completed). `{id}` in the URL stands for
-    the end of the resource's URI, encoded as one path segment. Requests go to public addresses only, unless
-    `private_networks` is set. Environment variables are read when this function is called.
+    the end of the resource's URI, encoded as one path segment; a URL with other variables has a template of its own.
+    With `openapi` (a file or a URL) and `allow` (such as `["GET /items/*"]`), the GET operations of a document are
+    endpoints, with its `headers` and `base_url`. Requests go to public addresses only, unless `private_networks` is
+    set. Environment variables are read when this function is called.
 
     Args:
-        apis: the APIs by name, each with its `endpoints` by name.
+        apis: the APIs by name, each with its `endpoints` by name, or with `openapi` and `allow`.
         options: see `ApiOptions`.
 
     Raises:
@@ -193,7 +195,7 @@ def api(apis: Mapping[str, Mapping[str, object]], **options: Unpack[ApiOptions])
             allowed.
         TypeError: an option does not exist, or its value has the wrong type.
     """
-    return declared("api", {"apis": apis, **options})
+    return declared("api", {"apis": _paths(apis), **options})
 
 
 def clock(**options: Unpack[ClockOptions]) -> Provider:
@@ -256,7 +258,7 @@ def db(databases: Mapping[str, Database]) -> Provider:
         # It may be a URL with a password, which no message shows.
         if not isinstance(database, Mapping):
             raise TypeError(f"db(): {name} takes a mapping of options, such as {{'url': …, 'tables': […]}}")
-    return declared("db", {"databases": {name: dict(database) for name, database in databases.items()}})
+    return declared("db", {"databases": {name: _options(database) for name, database in databases.items()}})
 
 
 def docs(sites: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[DocsOptions]) -> Provider:

@@ -29,6 +29,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(Serve),
+    Dev(Dev),
     Token(Token),
     Triggers(Triggers),
     Ls(Ls),
@@ -132,6 +133,25 @@ pub(crate) struct Serve {
     /// Not an option: the port is the value of --http.
     #[arg(long, hide = true, value_parser = no_port)]
     port: Option<String>,
+}
+
+/// Run a server that you write, and restart it when its sources change
+#[derive(Args, Debug)]
+#[command(override_usage = "mcp-resources dev [OPTIONS] [FILE] [-- CMD]")]
+#[command(after_help = "Clients stay connected. Requests and changed lists are printed on stderr.
+
+Examples: mcp-resources dev server.py --http 8000
+          mcp-resources dev -- python -m notes")]
+pub(crate) struct Dev {
+    /// A program (.py, .js, .ts) or a file for `serve --config`
+    #[arg(value_hint = ValueHint::FilePath, conflicts_with = "command")]
+    pub(crate) file: Option<PathBuf>,
+    /// Serve over HTTP instead of stdio: [HOST:]PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse)]
+    pub(crate) http: Option<HttpAddress>,
+    /// The command that starts the server, over stdio
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName)]
+    pub(crate) command: Vec<String>,
 }
 
 /// Make, list and revoke the bearer tokens of `serve`

@@ -4,6 +4,7 @@
 //!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-runtime)
 //!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
 //!                ├─▶ serve: the server of a file or of words (mcp-resources-serve), at an address
+//!                ├─▶ dev: another server, started again when its sources change
 //!                └─▶ token, install, uninstall, completions: no server
 //! ```
 //!
@@ -18,6 +19,7 @@ mod atomic_file;
 mod complete;
 mod completions;
 mod connect;
+mod dev;
 mod error;
 mod files;
 mod install;
@@ -60,6 +62,9 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let outcome = match cli.command {
         Command::Serve(serve) => serve::run(&serve),
+        Command::Dev(dev) => {
+            dev::run(&dev, argv.first().map_or("mcp-resources".as_ref(), OsString::as_os_str))
+        }
         Command::Token(token) => token::run(&token),
         Command::Triggers(triggers) => serve::triggers(&triggers),
         Command::Ls(ls) => connect::with(ls.server.clone(), async |client| ls::run(&ls, client).await),

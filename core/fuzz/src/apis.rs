@@ -1,6 +1,6 @@
 //! URLs of HTTP APIs, and ids in them.
 
-use mcp_resources_providers::api::url::UrlTemplate;
+use mcp_resources_providers::api::template::UrlTemplate;
 
 /// Any text is a URL or is refused with a reason. Of a URL, an id changes nothing but its own segment or value: the
 /// line after the first is the id.

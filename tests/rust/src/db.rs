@@ -620,8 +620,8 @@ fn mistakes_at_the_start() {
             "write `@`, `/`, `:` and `%` in a password as %40",
         ),
         (
-            &[("url", "postgres://me:hunter2-canary@h/y?sslmode=require".into())],
-            "asks for TLS with sslmode=require",
+            &[("url", "postgres://me:hunter2-canary@h/y?sslmode=verify-ca".into())],
+            "has sslmode=verify-ca without a file of authorities",
         ),
         (&[("tables", list(&["a"]))], "has no url"),
         (

@@ -74,7 +74,7 @@ impl Fetcher {
         id: &str,
         copy: Option<&ApiAnswer>,
     ) -> FetchedAnswer {
-        let Ok(first) = endpoint.url.expand(id).parse::<Uri>() else {
+        let Ok(first) = endpoint.target(id).parse::<Uri>() else {
             return FetchedAnswer::Failed("the URL is too long".into());
         };
         let agent = self.agent();
@@ -159,8 +159,8 @@ impl Fetcher {
                 let repeated = endpoint.repeated_secret(body.bytes());
                 if let Some(name) = repeated.or_else(|| endpoint.repeated_secret(mime_type.as_bytes())) {
                     return FetchedAnswer::Failed(format!(
-                        "the answer repeats the value of the header {name}, which comes from the environment; if it is no secret, \
-                         write the value itself"
+                        "the answer repeats the value of the header {name}, which is a secret; if it is none, write the value itself, \
+                         and give the header another name than those of credentials"
                     ));
                 }
                 let copy = ApiAnswer {

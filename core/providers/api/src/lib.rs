@@ -1,4 +1,5 @@
-//! HTTP APIs: `api:///{name}/{endpoint}/{+id}`, for endpoints that the operator declares.
+//! HTTP APIs: `api:///{name}/{endpoint}/{+id}`, for endpoints that the operator declares, or allows of an OpenAPI document.
+//! An endpoint whose URL has other variables than `{id}` has a template of its own.
 //!
 //! ```text
 //!   read ──▶ Service ──fresh copy──▶ answered
@@ -13,19 +14,22 @@
 mod address;
 mod body;
 mod cache;
+mod document;
 mod echo;
 mod fetch;
 mod fresh;
+mod openapi;
 mod options;
 mod pick;
 mod service;
+#[doc(hidden)]
+pub mod template;
 #[cfg(test)]
 mod tests;
-#[doc(hidden)]
-pub mod url;
+mod url;
 mod watch;
 
-pub use options::{ApiEndpoint, ApiOptions};
+pub use options::{ApiDeclaration, ApiEndpoint, ApiOptions};
 
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -55,6 +59,8 @@ routes! {
         Index,
         Endpoints,
         Items,
+        /// An endpoint with a template of its own, by its place among all.
+        Own(at: usize),
     }
 }
 const JSON: &str = "application/json";
@@ -71,10 +77,12 @@ pub struct Api {
 }
 
 impl Api {
-    /// Makes a provider of the endpoints of `options`. Reads variables of the environment; sends no request.
+    /// Makes a provider of the endpoints of `options`. Reads variables of the environment and OpenAPI documents. Sends no
+    /// request, except for documents at a URL, which it waits for.
     ///
     /// # Errors
-    /// There is no endpoint, two have the same name, a URL, header or pointer is wrong, or a variable is not set.
+    /// There is no endpoint, two have the same name, a URL, header or pointer is wrong, a variable is not set, or a document
+    /// cannot be had or read.
     pub fn new(options: ApiOptions) -> Result<Self, OptionError> {
         let service = Arc::new(Service::new(&options)?);
         Ok(Self { services: vec![service], own: OwnWatch::default(), watching: Arc::default() })
@@ -106,6 +114,11 @@ impl Api {
         self.endpoints().find(|(_, _, served)| served.api == name && served.name == endpoint)
     }
 
+    /// An endpoint with a template of its own, by its place among all.
+    fn own(&self, at: usize) -> Option<(&Arc<Service>, usize, &ServedAnswer)> {
+        self.endpoints().nth(at)
+    }
+
     /// Answers what needs no request; the others are left to the service.
     fn read_local(&self, request: ReadRef<'_>) -> Result<Option<ReadResult<'static>>, ReadError> {
         let permits = |uri: &str| request.permits(uri);
@@ -118,9 +131,21 @@ impl Api {
                 .collect();
             return Ok(Some(json_contents(&json!({ "endpoints": endpoints }))));
         }
+        if let Some(ApiRoute::Own(_)) = route {
+            return Ok(None);
+        }
         let (_, _, served) =
             self.find(request.param("name"), request.param("endpoint")).ok_or(ReadError::NotFound)?;
         let id = request.param("id").filter(|_| route == Some(ApiRoute::Items));
+        if served.template.is_some() {
+            return match id {
+                Some(_) => Err(ReadError::NotFound),
+                None if served.checked.url.has_segments() => {
+                    Ok(Some(json_contents(&served.described(&permits))))
+                }
+                None => Ok(None),
+            };
+        }
         match id {
             None if !served.checked.url.takes_id() => Ok(None),
             None => Ok(Some(json_contents(&served.described(&permits)))),
@@ -141,8 +166,8 @@ impl Declare for Api {
         options: ApiOptions::TABLE,
     };
 
-    fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {
-        declared::read("api", options).and_then(Self::new)
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
+        declared::read("api", options).and_then(|options: ApiOptions| Self::new(options.at(folder)))
     }
 
     fn places(&self) -> Vec<String> {
@@ -172,6 +197,9 @@ impl Declare for Api {
 
 impl Provider for Api {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        for note in self.services.iter().flat_map(|service| &service.notes) {
+            feed.log(note);
+        }
         self.own.mount("api", feed)?;
         self.watching.begin_anew();
         let index = Resource::new(INDEX)
@@ -191,7 +219,13 @@ impl Provider for Api {
             .completes("id")
             .list(ListSource { pages: true });
         let mount = Mount::new("api").resource(ApiRoute::Index, index);
-        Ok(mount.template(ApiRoute::Endpoints, endpoints).template(ApiRoute::Items, items).workers(8, 256))
+        let mount = mount.template(ApiRoute::Endpoints, endpoints).template(ApiRoute::Items, items);
+        let own = self
+            .endpoints()
+            .enumerate()
+            .filter_map(|(at, (_, _, served))| Some((at, served.own_template()?)));
+        let mount = own.fold(mount, |mount, (at, template)| mount.template(ApiRoute::Own(at), template));
+        Ok(mount.workers(8, 256))
     }
 
     fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
@@ -199,11 +233,17 @@ impl Provider for Api {
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        match self.find(request.param("name"), request.param("endpoint")) {
-            Some((service, number, _)) => {
-                service.read(number, request.param("id").unwrap_or_default(), reply)
-            }
-            None => reply.send(Err(ReadError::NotFound)),
+        let found = match ApiRoute::parse(request.route()) {
+            Some(ApiRoute::Own(at)) => self.own(at),
+            _ => self.find(request.param("name"), request.param("endpoint")),
+        };
+        let Some((service, number, served)) = found else { return reply.send(Err(ReadError::NotFound)) };
+        if served.template.is_none() {
+            return service.read(number, request.param("id").unwrap_or_default(), reply);
+        }
+        match service.target(number, &|name| request.param(name)) {
+            Ok(target) => service.read(number, &target, reply),
+            Err(error) => reply.send(Err(error)),
         }
     }
 
@@ -234,6 +274,12 @@ impl Provider for Api {
         };
         let mut values: Vec<String> = Vec::new();
         for (_, _, served) in self.endpoints() {
+            if served.template.as_ref().is_some_and(|template| template.as_str() == request.reference()) {
+                if request.permits(&served.uri) {
+                    values.extend(served.values(request.variable()));
+                }
+                continue;
+            }
             match request.variable() {
                 "name" if request.permits(&served.uri) => values.push(served.api.clone()),
                 "endpoint" if of(served) && request.permits(&served.uri) => values.push(served.name.clone()),
@@ -256,8 +302,38 @@ impl Provider for Api {
 }
 
 impl ServedAnswer {
+    /// The template of its resources, if they have one of their own.
+    fn own_template(&self) -> Option<Template> {
+        let facts = &self.checked.facts;
+        let mut template = Template::new(self.template.as_ref()?.as_str()).name(self.full_name());
+        for (text, set) in [
+            (&facts.title, Template::title as fn(Template, String) -> Template),
+            (&facts.description, Template::description),
+            (&facts.mime_type, Template::mime_type),
+        ] {
+            if let Some(text) = text {
+                template = set(template, text.clone());
+            }
+        }
+        let completed = facts.parameters.iter().filter(|parameter| !parameter.values.is_empty());
+        Some(completed.fold(template, |template, parameter| template.completes(parameter.name.as_str())))
+    }
+
+    /// The only values of a variable, if it has few.
+    fn values(&self, variable: &str) -> Vec<String> {
+        let found = self.checked.facts.parameters.iter().find(|parameter| parameter.name == variable);
+        found.map(|parameter| parameter.values.clone()).unwrap_or_default()
+    }
+
+    fn full_name(&self) -> String {
+        format!("{}/{}", self.api, self.name)
+    }
+
     /// Describes an endpoint for the index, with those of its ids that the client may see.
     fn described(&self, permits: &dyn Fn(&str) -> bool) -> Value {
+        if let Some(template) = &self.template {
+            return json!({ "uri": self.uri, "uriTemplate": template.as_str() });
+        }
         if !self.checked.url.takes_id() {
             return json!({ "uri": self.uri });
         }
@@ -267,8 +343,20 @@ impl ServedAnswer {
     }
 
     fn listed(&self) -> Resource {
-        let listed = Resource::new(&*self.uri).name(format!("{}/{}", self.api, self.name));
-        if self.checked.url.takes_id() { listed.mime_type(JSON) } else { listed }
+        let facts = &self.checked.facts;
+        let mut listed = Resource::new(&*self.uri).name(self.full_name());
+        if let Some(title) = &facts.title {
+            listed = listed.title(title.as_str());
+        }
+        if let Some(description) = &facts.description {
+            listed = listed.description(description.as_str());
+        }
+        let is_described = self.checked.url.takes_id() || self.checked.url.has_segments();
+        match &facts.mime_type {
+            _ if is_described => listed.mime_type(JSON),
+            Some(mime_type) => listed.mime_type(mime_type.as_str()),
+            None => listed,
+        }
     }
 
     fn listed_item(&self, id: &str) -> Resource {

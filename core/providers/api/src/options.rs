@@ -1,12 +1,14 @@
 //! The options of the provider: its APIs and their endpoints.
 
 use super::echo::SecretWords;
+use super::openapi::EndpointFacts;
 use super::pick::Pointer;
-use super::url::UrlTemplate;
+use super::template::UrlTemplate;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
 use mcp_resources_provider_kit::option_rows::provider_options;
 use mcp_resources_provider_kit::options::{self, MIB, OptionDefault, OptionType};
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
 
@@ -22,7 +24,7 @@ provider_options! {
     #[derive(Clone, Debug)]
     pub struct ApiOptions: "an object of options" {
         /// Serves each endpoint of each API as `api:///API/ENDPOINT/ID`.
-        apis: custom(Vec<(String, String, ApiEndpoint)>, apis, OptionType::Named("an API", ApiEndpoint::TABLE));
+        apis: custom(Vec<(String, ApiDeclaration)>, apis, OptionType::Named("an API", ApiDeclaration::TABLE));
         /// Whether requests may go to addresses that are not public, such as those of this machine.
         private_networks: flag = false;
         /// The maximum number of redirects that are followed. Headers are not sent to another origin.
@@ -37,10 +39,38 @@ provider_options! {
 }
 
 provider_options! {
+    /// An API: endpoints that are declared one by one, or operations of an OpenAPI document.
+    ///
+    /// ```no_run
+    /// use mcp_resources_provider_api::{Api, ApiDeclaration, ApiOptions};
+    /// let shop = ApiDeclaration::new().openapi("shop.yaml").allow(["GET /items/*"]).header_from_env("Authorization", "TOKEN");
+    /// let api = Api::new(ApiOptions::new().api("shop", shop))?;
+    /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct ApiDeclaration: "an object with endpoints or openapi" {
+        /// The endpoints by name. Each is a URL, or an object.
+        endpoints: custom(
+            Vec<(String, ApiEndpoint)>, endpoints, OptionType::Named("an endpoint", ApiEndpoint::TABLE), OptionDefault::Names
+        ) = Vec::new();
+        /// An OpenAPI document of version 3.0 or 3.1, in YAML or JSON, whose GET operations are endpoints: a file, or a URL
+        /// that is requested at the start.
+        openapi: some_text("file or URL") = None;
+        /// The operations of the document that are served, such as `GET /items/*`: `*` is one segment, `**` any.
+        allow: texts("operation") = [];
+        /// The URL that the document's paths are behind. Default: the first of its `servers`.
+        base_url: some_text("URL") = None;
+        /// Headers to send to the operations: their values, or the environment variables that contain them.
+        headers: custom(Vec<(String, HeaderSource)>, headers, OptionType::NamedSecrets, OptionDefault::Names) = Vec::new();
+    }
+}
+
+provider_options! {
     /// A declared endpoint.
     #[derive(Clone, Debug)]
     pub struct ApiEndpoint: "a URL or an object" {
-        /// The URL. `{id}` in it stands for the end of the resource's URI, encoded as one path segment.
+        /// The URL. `{id}` in it stands for the end of the resource's URI, encoded as one path segment. Any other template of
+        /// RFC 6570, such as `https://host/items/{id}/reviews{?page}`, has resources such as `…/7?page=2`.
         url: custom(Option<Hidden>, url, OptionType::Text("URL"));
         /// Headers to send: their values, or the environment variables that contain them.
         headers: custom(Vec<(String, HeaderSource)>, headers, OptionType::NamedSecrets, OptionDefault::Names) = Vec::new();
@@ -48,8 +78,13 @@ provider_options! {
         pick: some_text("JSON pointer") = None;
         /// The ids that are listed and completed. Others can be read too.
         ids: texts("text") = [];
+        /// A description for clients.
+        description: some_text("text") = None;
     }
 }
+
+/// Headers whose values are secrets, wherever they come from: a text may have been put together of a variable.
+const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
 
 /// A text that no log shows.
 #[derive(Clone, Default)]
@@ -69,10 +104,11 @@ pub(super) struct CheckedService {
     pub(super) url: UrlTemplate,
     /// Values are marked as sensitive: they are not shown when they are formatted.
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
-    /// The headers whose values come from the environment, with the words of their values.
+    /// The headers whose values come from the environment or are credentials, with the words of their values.
     secret: Vec<(HeaderName, SecretWords)>,
     pub(super) pick: Option<Pointer>,
     pub(super) ids: Vec<String>,
+    pub(super) facts: EndpointFacts,
 }
 
 impl ApiEndpoint {
@@ -120,26 +156,44 @@ impl ApiEndpoint {
                 return Err(refused(format!("the id {id:?} cannot stand in a URI; leave it out")));
             }
         }
-        let headers: Vec<(HeaderName, HeaderValue)> = self
-            .headers
-            .iter()
-            .map(|(name, source)| checked(name, source).map_err(refused))
-            .collect::<Result<_, _>>()?;
-        let mut secret = Vec::new();
-        for ((name, value), (_, source)) in headers.iter().zip(&self.headers) {
-            if let (HeaderSource::Env(_), Ok(value)) = (source, value.to_str())
-                && let Some(words) = SecretWords::new(value)
-                    .map_err(|_| refused(format!("the value of the header {name} is too long")))?
-            {
-                secret.push((name.clone(), words));
-            }
-        }
-        Ok(CheckedService { url, headers, secret, pick, ids: self.ids.clone() })
+        let facts = EndpointFacts { description: self.description.clone(), ..EndpointFacts::default() };
+        CheckedService::new(url, &self.headers, facts)
+            .map(|checked| CheckedService { pick, ids: self.ids.clone(), ..checked })
+            .map_err(refused)
     }
 }
 
 impl CheckedService {
-    /// The header whose value from the environment occurs in the answer: as a whole, or a word of it such as the token
+    /// An endpoint whose whole answer is served.
+    ///
+    /// # Errors
+    /// A header is wrong, or its variable is not set: half a sentence.
+    pub(super) fn new(
+        url: UrlTemplate,
+        sources: &[(String, HeaderSource)],
+        facts: EndpointFacts,
+    ) -> Result<Self, String> {
+        let headers: Vec<(HeaderName, HeaderValue)> =
+            sources.iter().map(|(name, source)| checked(name, source)).collect::<Result<_, _>>()?;
+        let mut secret = Vec::new();
+        for ((name, value), (_, source)) in headers.iter().zip(sources) {
+            let is_secret = matches!(source, HeaderSource::Env(_)) || CREDENTIALS.contains(&name.as_str());
+            if let (true, Ok(value)) = (is_secret, value.to_str())
+                && let Some(words) = SecretWords::new(value)
+                    .map_err(|_| format!("the value of the header {name} is too long"))?
+            {
+                secret.push((name.clone(), words));
+            }
+        }
+        Ok(Self { url, headers, secret, pick: None, ids: Vec::new(), facts })
+    }
+
+    /// The URL to request for a resource: its id, or for a template of its own the URL itself.
+    pub(super) fn target(&self, id: &str) -> String {
+        if self.url.is_template() { id.to_owned() } else { self.url.expand(id) }
+    }
+
+    /// The header whose secret value occurs in the answer: as a whole, or a word of it such as the token
     /// behind `Bearer`, in any encoding.
     pub(super) fn repeated_secret(&self, answer: &[u8]) -> Option<&HeaderName> {
         self.secret.iter().find(|(_, words)| words.are_in(answer)).map(|(name, _)| name)
@@ -197,7 +251,8 @@ impl ApiOptions {
         Self::default()
     }
 
-    /// Serves an endpoint as `api:///API/NAME/{+id}`, or as `api:///API/NAME` if its URL takes no id.
+    /// Serves an endpoint as `api:///API/NAME/{+id}`, as `api:///API/NAME` if its URL has no variable, or by a template of its
+    /// own.
     #[must_use]
     pub fn endpoint(
         mut self,
@@ -205,9 +260,66 @@ impl ApiOptions {
         name: impl Into<String>,
         endpoint: ApiEndpoint,
     ) -> Self {
-        self.apis.push((api.into(), name.into(), endpoint));
+        let api = api.into();
+        match self.apis.iter_mut().find(|(known, _)| *known == api) {
+            Some((_, declaration)) => declaration.endpoints.push((name.into(), endpoint)),
+            None => {
+                let endpoints = vec![(name.into(), endpoint)];
+                self.apis.push((api, ApiDeclaration { endpoints, ..ApiDeclaration::default() }));
+            }
+        }
         self
     }
+
+    /// Serves an API as `api:///NAME/…`.
+    #[must_use]
+    pub fn api(mut self, name: impl Into<String>, api: ApiDeclaration) -> Self {
+        self.apis.push((name.into(), api));
+        self
+    }
+
+    /// Takes relative paths of documents as beginning at `folder`.
+    #[must_use]
+    pub fn at(mut self, folder: &Path) -> Self {
+        let documents = self.apis.iter_mut().filter_map(|(_, api)| api.openapi.as_mut());
+        for document in documents.filter(|document| !is_url(document)) {
+            *document = folder.join(&*document).to_string_lossy().into_owned();
+        }
+        self
+    }
+}
+
+impl ApiDeclaration {
+    /// An API without endpoints.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an endpoint.
+    #[must_use]
+    pub fn endpoint(mut self, name: impl Into<String>, endpoint: ApiEndpoint) -> Self {
+        self.endpoints.push((name.into(), endpoint));
+        self
+    }
+
+    /// Sends a header with this value to the document's operations.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), HeaderSource::Literal(Hidden(value.into()))));
+        self
+    }
+
+    /// Sends a header to the document's operations whose value a variable of the environment has when the provider is made.
+    #[must_use]
+    pub fn header_from_env(mut self, name: impl Into<String>, variable: impl Into<String>) -> Self {
+        self.headers.push((name.into(), HeaderSource::Env(variable.into())));
+        self
+    }
+}
+
+/// Whether a document is at a URL, and not in a file.
+pub(super) fn is_url(document: &str) -> bool {
+    document.starts_with("https://") || document.starts_with("http://")
 }
 
 /// Names with a value each: an object, or pairs of a language whose objects have names of options alone.
@@ -229,30 +341,30 @@ fn named(value: OptionValue) -> Result<Vec<(String, OptionValue)>, OptionError> 
     }
 }
 
-fn apis(value: OptionValue) -> Result<Vec<(String, String, ApiEndpoint)>, OptionError> {
-    let mut endpoints = Vec::new();
-    for (api, value) in named(value)? {
-        let under = |error: OptionError| error.under(PathStep::Name(api.clone().into()));
-        for (name, value) in named(value).map_err(under)? {
-            if name != "endpoints" {
-                return Err(under(OptionError::unknown("option", &name, &["endpoints"])));
-            }
-            let under = |error: OptionError| under(error.under(PathStep::Name("endpoints".into())));
-            for (endpoint, value) in named(value).map_err(under)? {
-                let read = match value {
-                    OptionValue::Text(url) => Ok(ApiEndpoint::new(url)),
-                    value => {
-                        let mut read = ApiEndpoint::default();
-                        set_all(&mut read, value).map(|()| read)
-                    }
-                };
-                let read =
-                    read.map_err(|error| under(error.under(PathStep::Name(endpoint.clone().into()))))?;
-                endpoints.push((api.clone(), endpoint, read));
+fn apis(value: OptionValue) -> Result<Vec<(String, ApiDeclaration)>, OptionError> {
+    let read = |(api, value): (String, OptionValue)| {
+        let mut declaration = ApiDeclaration::default();
+        let members = named(value).map(OptionValue::Members);
+        match members.and_then(|members| set_all(&mut declaration, members)) {
+            Ok(()) => Ok((api, declaration)),
+            Err(error) => Err(error.under(PathStep::Name(api.into()))),
+        }
+    };
+    named(value)?.into_iter().map(read).collect()
+}
+
+fn endpoints(value: OptionValue) -> Result<Vec<(String, ApiEndpoint)>, OptionError> {
+    let read = |(name, value): (String, OptionValue)| match value {
+        OptionValue::Text(url) => Ok((name, ApiEndpoint::new(url))),
+        value => {
+            let mut read = ApiEndpoint::default();
+            match set_all(&mut read, value) {
+                Ok(()) => Ok((name, read)),
+                Err(error) => Err(error.under(PathStep::Name(name.into()))),
             }
         }
-    }
-    Ok(endpoints)
+    };
+    named(value)?.into_iter().map(read).collect()
 }
 
 fn url(value: OptionValue) -> Result<Option<Hidden>, OptionError> {

@@ -4,6 +4,7 @@
 //! their responders wait. The locks are leaves, but that the cache's is taken within that of the flights.
 
 use super::cache::{ApiCache, ApiCacheEntry, ApiCacheKey, CachedBody};
+use super::document;
 use super::fetch::{FetchedAnswer, Fetcher};
 use super::options::{ApiOptions, CheckedService};
 use mcp_resources_engine::connection::{Contents, ReadResult};
@@ -14,6 +15,7 @@ use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::wanted::while_wanted;
 use mcp_resources_runtime::provider::Responder;
 use mcp_resources_runtime::sync::Mutex;
+use mcp_resources_template::{Lookup, UriTemplate};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -37,12 +39,16 @@ pub(super) struct ServedAnswer {
     /// `api:///API/NAME`.
     pub(super) uri: String,
     pub(super) checked: CheckedService,
+    /// The template of its resources, if they have one of their own.
+    pub(super) template: Option<UriTemplate>,
 }
 
 /// The endpoints of one declaration at run time.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) endpoints: Vec<ServedAnswer>,
+    /// Lines for the log about the documents.
+    pub(super) notes: Vec<String>,
     pub(super) poll: Duration,
     bytes: u64,
     fetcher: Fetcher,
@@ -92,11 +98,6 @@ struct FetchFlight<'s> {
 
 impl Service {
     pub(super) fn new(options: &ApiOptions) -> Result<Self, OptionError> {
-        if options.apis.is_empty() {
-            return Err(OptionError::sentence(
-                "api: there is no endpoint; name one: `apis: {NAME: {endpoints: {NAME: {url: \"https://host/items/{id}\"}}}}`",
-            ));
-        }
         for (name, value, least, is_less) in [
             ("timeout", format!("{:?}", options.timeout), "1ms", options.timeout < Duration::from_millis(1)),
             ("bytes", options.bytes.to_string(), "1", options.bytes == 0),
@@ -109,27 +110,26 @@ impl Service {
             }
         }
         let mut endpoints: Vec<ServedAnswer> = Vec::new();
-        for (api, name, endpoint) in &options.apis {
-            for name in [api, name] {
-                if name.is_empty()
-                    || path::text(name.as_bytes()) != *name
-                    || name.contains(char::is_whitespace)
-                {
-                    return Err(OptionError::sentence(format!(
-                        "api: {name:?} is no name; give one of letters, digits, `-`, `_` and `.`"
-                    )));
-                }
+        let mut notes = Vec::new();
+        for (api, declaration) in &options.apis {
+            for (name, endpoint) in &declaration.endpoints {
+                let checked = endpoint.check(&format!("{api}/{name}"))?;
+                add(&mut endpoints, api, name, checked)?;
             }
-            if endpoints.iter().any(|other| other.api == *api && other.name == *name) {
-                return Err(same_name(api, name));
+            let document = document::operations(api, declaration, options)?;
+            for (name, checked) in document.endpoints {
+                add(&mut endpoints, api, &name, checked)?;
             }
-            let checked = endpoint.check(&format!("{api}/{name}"))?;
-            let mut uri = String::from("api:///");
-            path::append(&mut uri, &format!("{api}/{name}"));
-            endpoints.push(ServedAnswer { api: api.clone(), name: name.clone(), uri, checked });
+            notes.extend(document.notes.into_iter().map(|note| format!("{api}: {note}")));
+        }
+        if endpoints.is_empty() {
+            return Err(OptionError::sentence(
+                "api: there is no endpoint; name one: `apis: {NAME: {endpoints: {NAME: {url: \"https://host/items/{id}\"}}}}`",
+            ));
         }
         Ok(Self {
             endpoints,
+            notes,
             poll: options.poll,
             bytes: options.bytes,
             fetcher: Fetcher::new(options),
@@ -278,15 +278,51 @@ impl Service {
         Some(result)
     }
 
+    /// The resource of an endpoint with a template of its own.
+    ///
+    /// # Errors
+    /// A value has another form than the endpoint expects.
+    pub(super) fn target<'v>(
+        &self,
+        endpoint: usize,
+        value: &dyn Fn(&str) -> Option<&'v str>,
+    ) -> Result<String, ReadError> {
+        let checked = &self.endpoints.get(endpoint).ok_or(ReadError::NotFound)?.checked;
+        let refused = |parameter: &str, expected: String| ReadError::InvalidParameter {
+            parameter: parameter.into(),
+            expected,
+        };
+        for variable in checked.url.variables() {
+            if value(&variable.name).is_some_and(|value| value.len() > super::ID) {
+                return Err(refused(&variable.name, format!("a text of at most {} bytes", super::ID)));
+            }
+        }
+        for parameter in &checked.facts.parameters {
+            if let Some(expected) = value(&parameter.name).and_then(|value| parameter.refuses(value)) {
+                return Err(refused(&parameter.name, expected));
+            }
+        }
+        checked.url.expand_with(value).map_err(|_| ReadError::NotFound)
+    }
+
     /// The resource that a URI names.
     pub(super) fn key_of(&self, uri: &str) -> Option<ApiCacheKey> {
+        for (endpoint, served) in self.endpoints.iter().enumerate() {
+            let found = served.template.as_ref().map(|template| template.match_uri(uri));
+            if let Some(Ok(Lookup::Match { params, .. })) = found {
+                let id = self.target(endpoint, &|name| params.text(name)).ok()?;
+                return Some(ApiCacheKey { endpoint, id: id.into() });
+            }
+        }
         let (endpoint, rest) = self.endpoints.iter().enumerate().find_map(|(number, served)| {
             let rest = uri.strip_prefix(&*served.uri)?;
             (rest.is_empty() || rest.starts_with('/')).then_some((number, rest))
         })?;
-        let takes_id = self.endpoints.get(endpoint)?.checked.url.takes_id();
+        let url = &self.endpoints.get(endpoint)?.checked.url;
+        let takes_id = url.takes_id();
         let id = path::decoded(rest.strip_prefix('/').unwrap_or_default())?;
-        (takes_id != id.is_empty() && id.len() <= super::ID).then(|| ApiCacheKey { endpoint, id: id.into() })
+        (!url.is_template() && takes_id != id.is_empty() && id.len() <= super::ID)
+            .then(|| ApiCacheKey { endpoint, id: id.into() })
     }
 
     /// A digest that changes with the resource; `None` if its state is not known.
@@ -363,6 +399,37 @@ fn result(kept: &ApiCacheEntry, is_stale: bool) -> ReadResult<'static> {
     let left = kept.fresh_until.saturating_duration_since(Instant::now());
     let ttl_ms = if is_stale { 0 } else { u64::try_from(left.as_millis()).unwrap_or(u64::MAX) };
     ReadResult { contents: vec![contents], cache: Some(CacheHint { ttl_ms, scope: CacheScope::Private }) }
+}
+
+/// Adds an endpoint under its name.
+fn add(
+    endpoints: &mut Vec<ServedAnswer>,
+    api: &str,
+    name: &str,
+    checked: CheckedService,
+) -> Result<(), OptionError> {
+    for name in [api, name] {
+        if name.is_empty() || path::text(name.as_bytes()) != *name || name.contains(char::is_whitespace) {
+            return Err(OptionError::sentence(format!(
+                "api: {name:?} is no name; give one of letters, digits, `-`, `_` and `.`"
+            )));
+        }
+    }
+    if endpoints.iter().any(|other| other.api == *api && other.name == *name) {
+        return Err(same_name(api, name));
+    }
+    let mut uri = String::from("api:///");
+    path::append(&mut uri, &format!("{api}/{name}"));
+    let template = match checked.url.is_template() {
+        true => Some(UriTemplate::parse(&checked.url.resources(&uri)).map_err(|error| {
+            OptionError::sentence(format!(
+                "api: {api}/{name}: the url has variables that cannot be told apart: {error}"
+            ))
+        })?),
+        false => None,
+    };
+    endpoints.push(ServedAnswer { api: api.into(), name: name.into(), uri, checked, template });
+    Ok(())
 }
 
 /// Two endpoints have one name.

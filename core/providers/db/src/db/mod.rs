@@ -15,20 +15,26 @@ mod catalog;
 mod contents;
 mod key;
 mod options;
+mod pool;
 mod postgres;
 mod query;
+mod reach;
 mod session;
 mod sessions;
 mod source;
 mod sqlite;
+mod ssl_mode;
 mod statement;
 mod target;
+mod tls;
 mod tools;
 mod triggers;
+mod url;
 mod value;
 mod watch;
 
 pub use options::{Database, DbOptions};
+pub use ssl_mode::SslMode;
 pub use triggers::triggers;
 
 use contents::RowReader;
@@ -54,8 +60,6 @@ use target::{DbRoute, DbTarget, INDEX, ROW, SCHEMA, TABLE};
 use watch::RowSource;
 
 const JSON: &str = "application/json";
-/// The number of worker threads, and so the maximum number of connections to a database.
-const THREADS: usize = 4;
 /// Maximum number of requests that wait for a thread.
 const QUEUE: usize = 256;
 
@@ -221,12 +225,13 @@ impl Provider for Db {
             .completes("name")
             .completes("table")
             .completes("key");
+        let threads = self.sources.iter().map(|source| source.pool.max()).max().unwrap_or(1);
         let mount = Mount::new("db")
             .resource(DbRoute::Index, index)
             .template(DbRoute::Schema, schema)
             .template(DbRoute::Table, table)
             .template(DbRoute::Row, row)
-            .workers(THREADS, QUEUE);
+            .workers(threads, QUEUE);
         let views = target::views(&self.sources).enumerate();
         let mount = views.fold(mount, |mount, (number, (at, view))| match self.sources.get(at) {
             Some(source) => with_view(mount, source, view, DbRoute::View(number)),
@@ -346,7 +351,11 @@ impl Db {
         let route = DbRoute::parse(request.route()).ok_or(ReadError::NotFound)?;
         let (number, target) = DbTarget::resolve(&self.sources, route, |name| request.param(name))?;
         let source = self.sources.get(number).ok_or(ReadError::NotFound)?;
-        let log = |what: &str| reply.log(&format!("{}: {what}", source.name));
+        let log = |what: &str| {
+            if source.reach.is_news(what) {
+                reply.log(&format!("{}: {what}", source.name));
+            }
+        };
         let reader = RowReader {
             permits: &|uri| request.permits(uri),
             fits: &|size| reply.facts(size).map_err(SessionFault::from),
@@ -364,6 +373,9 @@ impl Db {
             other => other,
         };
         let read = read.map_err(|fault| fault.answer(&log))?;
+        if source.reach.is_back() {
+            reply.log(&format!("{}: it answers again", source.name));
+        }
         let uri = uri::normalize(request.uri(), uri::MAX_URI).ok();
         if let Some(((uri, tracker), start)) = uri.zip(tracker).zip(start) {
             tracker.saw(&uri, read.state, start);

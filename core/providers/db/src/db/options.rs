@@ -1,5 +1,7 @@
 //! Options of the db provider.
 
+use super::ssl_mode::SslMode;
+use super::url::rebased;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep};
 use mcp_resources_provider_kit::option_rows::provider_options;
 use mcp_resources_provider_kit::options::{self, DAY, OptionDefault, OptionType};
@@ -7,6 +9,8 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+/// The most connections to one database for requests.
+pub(super) const MOST_CONNECTIONS: usize = 32;
 /// The most rows on a page.
 pub(super) const MOST_ROWS: usize = 1_000;
 /// The kind of a database.
@@ -50,6 +54,16 @@ provider_options! {
         url: custom(Secret, secret, OptionType::Secret);
         /// The password for Postgres, if the URL does not have it.
         password: custom(Option<Secret>, some_secret, OptionType::Secret, OptionDefault::Null) = None;
+        /// The use of TLS with Postgres, as libpq names it. Default: that of the URL, or `prefer`.
+        sslmode: custom(Option<SslMode>, some_mode, OptionType::Words(SslMode::WORDS), OptionDefault::Null) = None;
+        /// The certificates of the authorities that may sign that of the Postgres server, in PEM. Default: those of the system.
+        sslrootcert: file = None;
+        /// The certificate that a Postgres server is shown, in PEM.
+        sslcert: file = None;
+        /// The private key of `sslcert`, in PEM. Only its owner may be able to read it.
+        sslkey: file = None;
+        /// The most connections to the database for requests. One more reports changes while a client watches.
+        connections: count(1, MOST_CONNECTIONS) = 4;
         /// The tables that are served, such as `customers`, or `sales.customers` for a schema of Postgres.
         tables: texts("name") = [];
         /// The columns that are not served, such as `password`, or `customers.password` for one table.
@@ -79,13 +93,21 @@ impl DbOptions {
         self
     }
 
-    /// Takes relative paths of SQLite files as beginning at `folder`.
+    /// Takes relative paths of files as beginning at `folder`: those of SQLite, of certificates and of keys.
     #[must_use]
     pub fn at(mut self, folder: &Path) -> Self {
         for (_, database) in &mut self.databases {
             let url = &mut database.url.0;
-            if let Some(path) = url.strip_prefix("sqlite:").filter(|path| !path.starts_with('/')) {
-                *url = format!("sqlite:{}", folder.join(path).display());
+            match url.strip_prefix("sqlite:") {
+                Some(path) if !path.starts_with('/') => {
+                    *url = format!("sqlite:{}", folder.join(path).display())
+                }
+                Some(_) => {}
+                None => *url = rebased(url, folder),
+            }
+            let files = [&mut database.sslrootcert, &mut database.sslcert, &mut database.sslkey];
+            for file in files.into_iter().flatten().filter(|file| !is_system(file)) {
+                *file = folder.join(&file);
             }
         }
         self
@@ -102,6 +124,13 @@ impl Database {
     #[must_use]
     pub fn password(mut self, password: impl Into<String>) -> Self {
         self.password = Some(Secret(password.into()));
+        self
+    }
+
+    /// The use of TLS with Postgres. Default: that of the URL, or [`SslMode::Prefer`].
+    #[must_use]
+    pub fn sslmode(mut self, mode: SslMode) -> Self {
+        self.sslmode = Some(mode);
         self
     }
 
@@ -157,6 +186,18 @@ fn views(value: OptionValue) -> Result<Vec<(String, String)>, OptionError> {
             Err(error) => Err(error.under(PathStep::Name(name.into()))),
         })
         .collect()
+}
+
+fn some_mode(value: OptionValue) -> Result<Option<SslMode>, OptionError> {
+    match value {
+        OptionValue::None => Ok(None),
+        value => SslMode::from_option(value).map(Some),
+    }
+}
+
+/// Whether `sslrootcert` names the authorities of the system instead of a file, as libpq has it.
+pub(super) fn is_system(file: &Path) -> bool {
+    file == Path::new("system")
 }
 
 fn some_secret(value: OptionValue) -> Result<Option<Secret>, OptionError> {

@@ -18,7 +18,8 @@ use super::catalog::{CatalogRow, DbCatalog, TableForm};
 use super::options::DbEngine;
 use super::query::{Bound, DbQuery};
 use super::session::{DbChange, DbSession, LARGEST, SessionFault, TIME, Visit};
-use super::source::{CHANNEL, DbSource, Location};
+use super::source::{CHANNEL, DbSource, Location, PostgresLocation};
+use super::tls::Encryption;
 use super::value::DbValue;
 use connect::{Address, Unconnected};
 use futures_util::TryStreamExt as _;
@@ -35,7 +36,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, NoTls, SimpleQueryMessage, Statement};
+use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, SimpleQueryMessage, Statement};
 
 /// The settings of a connection.
 const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout = '10s'; \
@@ -49,12 +50,15 @@ const CHUNK: i32 = 100;
 const PREPARED: usize = 64;
 /// The interval of checks that a listening connection still works.
 const TRIED: Duration = Duration::from_secs(5);
-/// The shortest and the longest pause between attempts to connect.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+/// Time for which a connection may be idle without being checked before its next use: services cut idle connections, some
+/// without a word.
+const IDLE: Duration = Duration::from_secs(10);
+/// Maximum time for that check.
+const CHECK: Duration = Duration::from_secs(3);
 /// Interval between checks whether the client of a running query has left.
 const LOOK: Duration = Duration::from_millis(100);
 /// Maximum time for telling a server to stop a query.
-const STOP: Duration = Duration::from_millis(500);
+const STOP: Duration = Duration::from_secs(1);
 /// The longest text of a server's in the log, in characters.
 const SAID: usize = 300;
 
@@ -64,7 +68,6 @@ pub(super) struct Postgres {
     runtime: Option<Runtime>,
     link: Option<PostgresConnection>,
     catalog: Option<(Instant, Arc<DbCatalog>)>,
-    refused: Option<RefusedStatement>,
     /// Whether an earlier connection listened: notifications may have been lost since.
     has_listened: bool,
     request: Option<Cancelled>,
@@ -74,11 +77,14 @@ pub(super) struct Postgres {
 struct PostgresConnection {
     client: Client,
     address: Address,
+    encryption: Encryption,
     received: Arc<MessageCounts>,
     statements: HashMap<String, Statement>,
     notifications: Arc<Notifications>,
     is_listening: bool,
     tried: Instant,
+    /// When it was used last.
+    used: Instant,
 }
 
 /// Messages that the server sends on its own.
@@ -87,24 +93,9 @@ struct Notifications {
     is_notified: AtomicBool,
 }
 
-/// The last failure to connect, and when to try again.
-struct RefusedStatement {
-    until: Instant,
-    pause: Duration,
-    fault: SessionFault,
-}
-
 impl Postgres {
     pub(super) fn new(source: Arc<DbSource>) -> Self {
-        Self {
-            source,
-            runtime: None,
-            link: None,
-            catalog: None,
-            refused: None,
-            has_listened: false,
-            request: None,
-        }
+        Self { source, runtime: None, link: None, catalog: None, has_listened: false, request: None }
     }
 
     /// Runs `work` with a connection. If an idle connection has broken, a new one is tried once, while `may_repeat` allows it.
@@ -113,14 +104,29 @@ impl Postgres {
         may_repeat: impl Fn() -> bool,
         mut work: impl AsyncFnMut(&mut PostgresConnection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, SessionFault> {
+        self.check_idle();
         let was_connected = self.link.is_some();
         self.connect()?;
         let ended = self.attempt(&mut work);
-        if was_connected && self.link.is_none() && ended.is_err() && may_repeat() {
+        let is_broken = self.link.is_none() && !matches!(ended, Ok(_) | Err(SessionFault::Time));
+        if was_connected && is_broken && may_repeat() {
             self.connect()?;
             return self.attempt(&mut work);
         }
         ended
+    }
+
+    /// Leaves a connection that has been idle for long and no longer answers.
+    fn check_idle(&mut self) {
+        let (Some(runtime), Some(link)) = (&self.runtime, &self.link) else { return };
+        if link.used.elapsed() < IDLE {
+            return;
+        }
+        link.received.begin();
+        let checked = runtime.block_on(async { timeout(CHECK, link.client.check_connection()).await });
+        if !matches!(checked, Ok(Ok(()))) {
+            self.disconnect();
+        }
     }
 
     fn attempt<T>(
@@ -131,10 +137,11 @@ impl Postgres {
             return Err(SessionFault::Down("there is no connection".into()));
         };
         let received = link.received.clone();
-        let address = link.address.clone();
+        let (address, encryption) = (link.address.clone(), link.encryption);
         let stop = link.client.cancel_token();
         let request = self.request.clone();
         received.begin();
+        link.used = Instant::now();
         // The server's own limit is shorter: it ends the query and keeps the connection.
         let end = Instant::now() + TIME + TIME;
         let ended = runtime.block_on(async {
@@ -166,7 +173,7 @@ impl Postgres {
                 Err(fault)
             }
             None => {
-                self.stop(&address, &stop);
+                self.stop(&address, encryption, &stop);
                 self.disconnect();
                 Err(SessionFault::Time)
             }
@@ -175,14 +182,14 @@ impl Postgres {
 
     /// Asks the server to stop the query of an abandoned connection: otherwise it would notice only when it has an
     /// answer.
-    fn stop(&self, address: &Address, token: &CancelToken) {
-        let (Some(runtime), Location::Postgres(config)) = (&self.runtime, &self.source.location) else {
+    fn stop(&self, address: &Address, encryption: Encryption, token: &CancelToken) {
+        let (Some(runtime), Location::Postgres(location)) = (&self.runtime, &self.source.location) else {
             return;
         };
         // If that fails, the server's own limit ends it.
         let cancel = async {
-            let socket = connect::socket(config, address).await.ok()?;
-            token.cancel_query_raw(socket, NoTls).await.ok()
+            let (socket, begun) = connect::socket(location, address, encryption).await.ok()?;
+            token.cancel_query_raw(socket, begun).await.ok()
         };
         // A time-out can only be made inside of the runtime.
         let _ = runtime.block_on(async { timeout(STOP, cancel).await });
@@ -201,42 +208,52 @@ impl Postgres {
             return Ok(());
         }
         self.disconnect();
-        if let Some(refused) = self.refused.as_ref().filter(|refused| Instant::now() < refused.until) {
-            return Err(refused.fault.clone());
-        }
         let source = self.source.clone();
-        let Location::Postgres(config) = &source.location else {
+        let Location::Postgres(location) = &source.location else {
             return Err(SessionFault::Down("it is no Postgres".into()));
         };
+        if let Some(fault) = source.reach.refusal() {
+            return Err(fault);
+        }
+        let began = Instant::now();
+        match self.open(location) {
+            Ok(()) => {
+                source.reach.connected();
+                Ok(())
+            }
+            Err(fault) => {
+                self.disconnect();
+                source.reach.failed(began, &fault);
+                Err(fault)
+            }
+        }
+    }
+
+    fn open(&mut self, location: &PostgresLocation) -> Result<(), SessionFault> {
         let built = Builder::new_current_thread().enable_all().build();
         let runtime = built
             .map_err(|error| SessionFault::Down(format!("the system refuses what is needed: {error}")))?;
-        let limit = config.get_connect_timeout().copied().unwrap_or(TIME);
+        let limit = location.config.get_connect_timeout().copied().unwrap_or(TIME);
         let connected =
-            runtime.block_on(async { timeout(limit, PostgresConnection::open(config, limit)).await });
+            runtime.block_on(async { timeout(limit, PostgresConnection::open(location, limit)).await });
         self.runtime = Some(runtime);
-        let fault = match connected {
+        match connected {
             Ok(Ok(link)) => {
                 self.link = Some(link);
-                self.refused = None;
                 self.catalog = None;
-                return Ok(());
+                Ok(())
             }
-            Ok(Err((error, excess))) => match excess {
+            Ok(Err((error, excess))) => Err(match excess {
                 Some(excess) => SessionFault::Down(format!("it cannot be connected to: it sends {excess}")),
-                None => unconnected(config, &error),
-            },
-            Err(_) => SessionFault::Down("it cannot be connected to: it does not answer in time".into()),
-        };
-        self.disconnect();
-        let pause = self.refused.as_ref().map_or(PAUSES.0, |refused| (refused.pause * 2).min(PAUSES.1));
-        self.refused = Some(RefusedStatement { until: Instant::now() + pause, pause, fault: fault.clone() });
-        Err(fault)
+                None => unconnected(&location.config, error),
+            }),
+            Err(_) => Err(SessionFault::Down("it cannot be connected to: it does not answer in time".into())),
+        }
     }
 
     fn fault(&self, error: &tokio_postgres::Error) -> SessionFault {
         let text = match &self.source.location {
-            Location::Postgres(config) => said(config, error),
+            Location::Postgres(location) => said(&location.config, error),
             Location::Sqlite(_) => String::new(),
         };
         match error.code().map(tokio_postgres::error::SqlState::code) {
@@ -362,28 +379,59 @@ impl DbSession for Postgres {
 
 impl PostgresConnection {
     /// Connects to the first host of a URL that accepts the requested session.
-    async fn open(config: &Config, limit: Duration) -> Result<Self, (Unconnected, Option<&'static str>)> {
-        let addresses = connect::addresses(config);
+    async fn open(
+        location: &PostgresLocation,
+        limit: Duration,
+    ) -> Result<Self, (Unconnected, Option<&'static str>)> {
+        let addresses = connect::addresses(&location.config);
         let share = limit / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
         let absent = std::io::Error::new(std::io::ErrorKind::NotFound, "its URL has no host");
         let mut last = (Unconnected::Socket(absent), None);
         for address in addresses {
-            let received = Arc::new(MessageCounts::default());
-            match Self::open_at(config, address, &received, share).await {
-                Ok(link) => return Ok(link),
-                Err(error) => last = (error, received.excess()),
+            match timeout(share, Self::open_at(location, address)).await {
+                Ok(Ok(link)) => return Ok(link),
+                Ok(Err(error)) => last = error,
+                Err(_) => {
+                    let slow =
+                        std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer in time");
+                    last = (Unconnected::Socket(slow), None);
+                }
             }
         }
         Err(last)
     }
 
+    /// Connects to one host, in the ways that `sslmode` allows.
     async fn open_at(
-        config: &Config,
+        location: &PostgresLocation,
         address: Address,
+    ) -> Result<Self, (Unconnected, Option<&'static str>)> {
+        let mut last = None;
+        for encryption in address.attempts(location.tls.mode) {
+            let received = Arc::new(MessageCounts::default());
+            match Self::open_as(location, &address, &received, *encryption).await {
+                Ok(link) => return Ok(link),
+                Err(error) => {
+                    let is_final = !error.may_be_encryption();
+                    last = Some((error, received.excess()));
+                    if is_final {
+                        break;
+                    }
+                }
+            }
+        }
+        let none = || (Unconnected::Socket(std::io::ErrorKind::Unsupported.into()), None);
+        Err(last.unwrap_or_else(none))
+    }
+
+    async fn open_as(
+        location: &PostgresLocation,
+        address: &Address,
         received: &Arc<MessageCounts>,
-        limit: Duration,
+        encryption: Encryption,
     ) -> Result<Self, Unconnected> {
-        let (client, mut driver) = connect::open(config, &address, received, limit).await?;
+        let config = &location.config;
+        let (client, mut driver) = connect::open(location, address, received, encryption).await?;
         let notifications = Arc::new(Notifications::default());
         let own = notifications.clone();
         tokio::spawn(async move {
@@ -396,12 +444,14 @@ impl PostgresConnection {
         });
         let link = Self {
             client,
-            address,
+            address: address.clone(),
+            encryption,
             received: received.clone(),
             statements: HashMap::new(),
             notifications,
             is_listening: false,
             tried: Instant::now(),
+            used: Instant::now(),
         };
         link.prepare_session(config).await?;
         Ok(link)
@@ -537,7 +587,10 @@ fn value(row: &tokio_postgres::Row, at: usize, form: TableForm) -> Result<DbValu
 fn said(config: &Config, error: &tokio_postgres::Error) -> String {
     let text = match error.as_db_error() {
         Some(error) => error.message().to_owned(),
-        None => error.to_string(),
+        None => match std::error::Error::source(error) {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        },
     };
     let text = match config.get_password().and_then(|password| std::str::from_utf8(password).ok()) {
         Some(password) if !password.is_empty() => text.replace(password, "…"),
@@ -551,15 +604,26 @@ fn said(config: &Config, error: &tokio_postgres::Error) -> String {
 }
 
 /// Converts a failure to connect.
-fn unconnected(config: &Config, error: &Unconnected) -> SessionFault {
+fn unconnected(config: &Config, error: Unconnected) -> SessionFault {
     let error = match error {
         Unconnected::Socket(error) => {
             return SessionFault::Down(format!("it cannot be connected to: {error}"));
         }
+        Unconnected::Handshake(error) => {
+            return SessionFault::Down(format!("it cannot be connected to: TLS failed: {error}"));
+        }
+        Unconnected::Tls(what) => {
+            return SessionFault::Refused(format!("it cannot be connected to: {what}"));
+        }
+        Unconnected::Settings(what) => return SessionFault::Refused(what),
         Unconnected::Postgres(error) => error,
     };
-    let what = format!("it cannot be connected to: {}", said(config, error));
+    let what = format!("it cannot be connected to: {}", said(config, &error));
     match error.code().map(tokio_postgres::error::SqlState::code) {
+        Some("28000") => SessionFault::Refused(format!(
+            "{what}; write the right user and password in `url`, or in `password`, and an sslmode and sslcert that the server's \
+             pg_hba.conf accepts"
+        )),
         Some(code) if code.starts_with("28") => SessionFault::Refused(format!(
             "{what}; write the right user and password in `url`, or in `password`"
         )),

@@ -1,15 +1,15 @@
-//! The open databases of a thread.
+//! Sessions of databases: for requests, and for the check at the start.
 //!
 //! ```text
-//!  worker ──▶ with: the thread's own sessions, by the database ──▶ Session ──▶ sqlite | postgres
-//!                     └─ gone with the thread: when it has been idle for a while, and when the provider is unmounted
+//!  worker ──▶ with: a session of the database's pool ──▶ Session ──▶ sqlite | postgres
+//!                     └─ closed with the threads: when they have been idle for a while, and when the provider is unmounted
 //! ```
 //!
-//! Law: a session never leaves its thread. So reads wait for no lock, a forked process uses no session of its parent,
-//! and the end of the mount's threads closes everything.
+//! Law: one request at a time uses a session.
 
 use super::catalog::{DbCatalog, some};
 use super::options::DbEngine;
+use super::pool::PoolThread;
 use super::postgres::Postgres;
 use super::session::{DbSession, SessionFault};
 use super::source::DbSource;
@@ -28,32 +28,25 @@ pub(super) fn open(source: &Arc<DbSource>) -> Box<dyn DbSession> {
 }
 
 thread_local! {
-    /// The sessions of this thread, by the numbers of their sources.
-    static SESSIONS: RefCell<Vec<(u64, Box<dyn DbSession>)>> = const { RefCell::new(Vec::new()) };
+    /// The pools that this thread has used, which learn of its end.
+    static POOLS: RefCell<Vec<PoolThread>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `ask` with the session of this thread, which is a worker of the mount, for a request that may be cancelled.
+/// Calls `ask` with a session, on a worker of the mount, for a request that may be cancelled.
 pub(super) fn with<T>(
     source: &Arc<DbSource>,
     request: Option<Cancelled>,
     ask: impl FnOnce(&mut dyn DbSession) -> Result<T, SessionFault>,
 ) -> Result<T, SessionFault> {
-    SESSIONS.with_borrow_mut(|sessions| {
-        let at = match sessions.iter().position(|(id, _)| *id == source.id) {
-            Some(at) => at,
-            None => {
-                sessions.push((source.id, open(source)));
-                sessions.len() - 1
-            }
-        };
-        match sessions.get_mut(at) {
-            Some((_, session)) => {
-                session.attend(request);
-                ask(session.as_mut())
-            }
-            None => Err(SessionFault::NotFound),
+    POOLS.with_borrow_mut(|pools| {
+        if !pools.iter().any(|pool| pool.uses(&source.pool)) {
+            pools.push(PoolThread::new(&source.pool));
         }
-    })
+    });
+    let mut pooled = source.pool.take(request.as_ref(), || open(source))?;
+    let session = pooled.get()?;
+    session.attend(request);
+    ask(session)
 }
 
 impl DbSource {
@@ -99,5 +92,36 @@ impl DbSource {
         let thread = std::thread::Builder::new().name("mcp-db-check".into());
         let checking = thread.spawn(move || open(&source).catalog()).map_err(|_| ended())?;
         checking.join().map_err(|_| ended())?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::options::Database;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    // S-20: many threads share as many sessions as are allowed, and the last thread closes them.
+    #[test]
+    fn sessions_are_shared_up_to_the_limit() {
+        let database = Database::new("sqlite:/nonexistent.db").tables(["t"]).connections(2);
+        let source = DbSource::new("x".into(), database).unwrap();
+        let (used, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let _thread = PoolThread::new(&source.pool);
+                    for _ in 0..50 {
+                        let mut session = source.pool.take(None, || open(&source)).unwrap();
+                        most.fetch_max(used.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        session.get().unwrap().attend(None);
+                        std::thread::yield_now();
+                        used.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert!(most.into_inner() <= 2);
+        assert_eq!(source.pool.counts(), [0, 0, 0]);
     }
 }

@@ -1,8 +1,12 @@
 //! The declaration of one database, before anything is opened.
 
 use super::catalog::DbCatalog;
-use super::options::{Database, DbEngine, Secret};
+use super::options::{Database, DbEngine, Secret, is_system};
+use super::pool::SessionPool;
+use super::reach::Reach;
 use super::statement::Statement;
+use super::tls::TlsSettings;
+use super::url::PostgresUrl;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::suggest::closest;
 use mcp_resources_provider_kit::offered::OfferedTools;
@@ -10,10 +14,8 @@ use mcp_resources_provider_kit::path;
 use mcp_resources_runtime::sync::Mutex;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio_postgres::config::SslMode;
 
 /// The channel of the notifications.
 pub(super) const CHANNEL: &str = "mcp_resources";
@@ -24,8 +26,6 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// One declared database.
 #[derive(Debug)]
 pub(super) struct DbSource {
-    /// No other source of this process has the same.
-    pub(super) id: u64,
     pub(super) name: String,
     /// `db:///NAME`.
     pub(super) uri: String,
@@ -36,6 +36,10 @@ pub(super) struct DbSource {
     pub(super) rows: usize,
     pub(super) poll: Duration,
     pub(super) tools: OfferedTools,
+    /// The sessions of requests.
+    pub(super) pool: Arc<SessionPool>,
+    /// Whether the server can be reached.
+    pub(super) reach: Reach,
     /// Why the database could not be reached at the start.
     pub(super) down: OnceLock<String>,
     /// The faults that were logged last.
@@ -45,7 +49,13 @@ pub(super) struct DbSource {
 /// The location of the database.
 pub(super) enum Location {
     Sqlite(PathBuf),
-    Postgres(Box<tokio_postgres::Config>),
+    Postgres(Box<PostgresLocation>),
+}
+
+/// The location of a Postgres server.
+pub(super) struct PostgresLocation {
+    pub(super) config: tokio_postgres::Config,
+    pub(super) tls: TlsSettings,
 }
 
 impl fmt::Debug for Location {
@@ -85,7 +95,6 @@ impl DbSource {
     /// # Errors
     /// A name or the URL cannot be served, or a statement is invalid: with the fix, and without the URL.
     pub(super) fn new(name: String, database: Database) -> Result<Arc<Self>, OptionError> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         let wrong = |what: String| OptionError::sentence(format!("db: the database {name:?} {what}"));
         if !is_segment(&name) {
             return Err(OptionError::sentence(format!(
@@ -95,7 +104,6 @@ impl DbSource {
         let location = Location::from_database(&database).map_err(wrong)?;
         let uri = under("db://", &name);
         let mut source = Self {
-            id: NUMBER.fetch_add(1, Ordering::Relaxed),
             location,
             tables: Vec::new(),
             denied: database.columns_deny.iter().map(|text| DeniedColumn::parse(text)).collect(),
@@ -103,6 +111,8 @@ impl DbSource {
             rows: database.rows,
             poll: database.poll,
             tools: database.tools,
+            pool: Arc::new(SessionPool::new(database.connections)),
+            reach: Reach::default(),
             down: OnceLock::new(),
             faults: Mutex::default(),
             uri,
@@ -237,7 +247,7 @@ impl Location {
             };
         }
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            return Self::postgres(url, database.password.as_ref());
+            return Self::postgres(database);
         }
         // The URL itself is not repeated: it may have a password.
         match url.is_empty() {
@@ -252,89 +262,32 @@ impl Location {
         }
     }
 
-    fn postgres(url: &str, password: Option<&Secret>) -> Result<Self, String> {
-        let url = supported(url)?;
-        let mut config: tokio_postgres::Config = url.parse().map_err(|_| {
+    fn postgres(database: &Database) -> Result<Self, String> {
+        let Secret(url) = &database.url;
+        let url = PostgresUrl::parse(url)?;
+        let mut config: tokio_postgres::Config = url.driver.parse().map_err(|_| {
             "has a URL that is not postgres://USER:PASSWORD@HOST:PORT/NAME; write `@`, `/`, `:` and `%` in a password as %40, \
              %2F, %3A and %25"
         })?;
-        config.ssl_mode(SslMode::Disable).connect_timeout(CONNECT).application_name("mcp-resources");
-        if let Some(Secret(password)) = password {
+        config.connect_timeout(CONNECT).application_name("mcp-resources");
+        url.keep_alive(&mut config);
+        if let Some(Secret(password)) = &database.password {
             config.password(password);
         }
-        Ok(Self::Postgres(Box::new(config)))
-    }
-}
-
-/// The parameters of a URL of Postgres that are understood, or refused for themselves.
-const KNOWN: [&str; 20] = [
-    "user",
-    "password",
-    "dbname",
-    "options",
-    "application_name",
-    "sslnegotiation",
-    "host",
-    "hostaddr",
-    "port",
-    "connect_timeout",
-    "tcp_user_timeout",
-    "keepalives",
-    "keepalives_idle",
-    "keepalives_interval",
-    "keepalives_retries",
-    "target_session_attrs",
-    "channel_binding",
-    "load_balance_hosts",
-    "requiressl",
-    "replication",
-];
-
-/// A URL of Postgres without the parameters that change nothing here.
-///
-/// # Errors
-/// It has one that is not supported: half a sentence with the name, and without the value.
-fn supported(url: &str) -> Result<String, String> {
-    const PROXY: &str =
-        "connect through a local proxy such as stunnel or a Unix socket, with sslmode=disable";
-    // A password may have a `?`.
-    let from = url.rfind('@').unwrap_or_default();
-    let Some(at) = url.get(from..).and_then(|rest| rest.find('?')).map(|at| from + at) else {
-        return Ok(url.to_owned());
-    };
-    let head = url.get(..at).unwrap_or_default();
-    let query = url.get(at + 1..).unwrap_or_default();
-    let mut kept = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let fix = match (name, value.to_ascii_lowercase().as_str()) {
-            ("sslmode", "disable" | "prefer" | "allow") => continue,
-            ("sslmode", mode @ ("require" | "verify-ca" | "verify-full")) => {
-                return Err(format!("asks for TLS with sslmode={mode}, which is not supported; {PROXY}"));
-            }
-            ("sslmode", _) => "write sslmode=disable or sslmode=prefer",
-            ("sslcert" | "sslkey" | "sslrootcert" | "sslcrl" | "sslpassword", _) => {
-                return Err(format!("has the parameter {name:?} in its URL: TLS is not supported; {PROXY}"));
-            }
-            ("gssencmode", "disable" | "prefer") | ("client_encoding", "utf8" | "utf-8" | "auto") => continue,
-            ("gssencmode", _) => "encryption by GSSAPI is not supported; write gssencmode=disable",
-            ("client_encoding", _) => "texts come as UTF-8 always; leave it out",
-            ("schema" | "search_path" | "currentSchema", _) => {
-                "leave it out, and name tables with their schema, such as sales.customers"
-            }
-            ("requiressl" | "replication", _) => "it is not supported; leave it out",
-            (name, _) if KNOWN.contains(&name) => {
-                kept.push(pair);
-                continue;
-            }
-            _ => {
-                "it is not supported; leave it out, and if it is a part of the password, write `?` there as %3F"
-            }
+        let root_file = match &database.sslrootcert {
+            Some(file) => Some(file.clone()).filter(|file| !is_system(file)),
+            None => url.tls.root_file,
         };
-        let name: String = name.chars().filter(|letter| !letter.is_control()).take(40).collect();
-        return Err(format!("has the parameter {name:?} in its URL: {fix}"));
+        let tls = TlsSettings {
+            mode: database.sslmode.or(url.sslmode).unwrap_or_default(),
+            root_file,
+            certificate: database.sslcert.clone().or(url.tls.certificate),
+            key: database.sslkey.clone().or(url.tls.key),
+            is_direct: url.tls.is_direct,
+        };
+        tls.check()?;
+        Ok(Self::Postgres(Box::new(PostgresLocation { config, tls })))
     }
-    Ok(if kept.is_empty() { head.to_owned() } else { format!("{head}?{}", kept.join("&")) })
 }
 
 impl DeniedColumn {

@@ -47,7 +47,7 @@ fn write_source(source: &DbSource, sql: &mut String) {
         return;
     }
     let dbname = match &source.location {
-        Location::Postgres(config) => config.get_dbname().unwrap_or(&source.name).to_owned(),
+        Location::Postgres(location) => location.config.get_dbname().unwrap_or(&source.name).to_owned(),
         Location::Sqlite(_) => source.name.clone(),
     };
     // Writing to memory does not fail.

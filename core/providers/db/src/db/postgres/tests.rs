@@ -113,7 +113,7 @@ fn row(values: &[&[u8]]) -> Vec<u8> {
 }
 
 fn session(port: u16) -> Postgres {
-    let url = format!("postgres://me:hunter2-canary@127.0.0.1:{port}/shop");
+    let url = format!("postgres://me:hunter2-canary@127.0.0.1:{port}/shop?sslmode=disable");
     let source = DbSource::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
     Postgres::new(source)
 }
@@ -251,7 +251,7 @@ fn nest(socket: &mut TcpStream) -> std::io::Result<()> {
 #[test]
 fn a_silent_server_is_left() {
     let (port, serving) = serve("start", Flood::Silence);
-    let url = format!("postgres://me@127.0.0.1:{port}/shop?connect_timeout=1");
+    let url = format!("postgres://me@127.0.0.1:{port}/shop?connect_timeout=1&sslmode=disable");
     let source = DbSource::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
     let mut session = Postgres::new(source);
     let fault = session.catalog().unwrap_err();
@@ -261,4 +261,41 @@ fn a_silent_server_is_left() {
     );
     drop(session);
     assert_eq!(serving.join().unwrap(), 0);
+}
+
+/// The fault of a session that asks a server for TLS, which answers with these bytes, again and again.
+fn negotiated(mode: &str, answer: &'static [u8]) -> SessionFault {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serving = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut request = [0; 8];
+        socket.read_exact(&mut request).unwrap();
+        assert_eq!(request, [0, 0, 0, 8, 4, 210, 22, 47]);
+        // The client leaves.
+        while socket.write_all(answer).is_ok() {}
+    });
+    let url = format!("postgres://me:hunter2-canary@127.0.0.1:{port}/shop?sslmode={mode}&connect_timeout=2");
+    let source = DbSource::new("shop".into(), Database::new(url).tables(["customers"])).unwrap();
+    let fault = Postgres::new(source).catalog().unwrap_err();
+    serving.join().unwrap();
+    fault
+}
+
+// S-20: whatever a server answers to the question for TLS, nothing is sent to it unencrypted, and it is left.
+#[test]
+fn answers_to_the_question_for_tls() {
+    for (mode, answer, said) in [
+        ("require", &b"N"[..], "the server has no TLS; set `ssl = on` there"),
+        ("verify-full", b"N", "the server has no TLS; set `ssl = on` there"),
+        ("require", b"X", "it does not answer as Postgres does"),
+        ("require", b"E\0\0\0\x10SFATAL\0\0", "it does not answer as Postgres does"),
+        ("require", b"S\x16\x03\x03\xff\xff", "TLS failed"),
+        ("require", b"SR\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", "TLS failed"),
+        ("prefer", b"X", "it does not answer as Postgres does"),
+    ] {
+        let fault = negotiated(mode, answer);
+        let (SessionFault::Down(what) | SessionFault::Refused(what)) = &fault else { panic!("{fault:?}") };
+        assert!(what.contains(said) && !what.contains("hunter2"), "{mode} {answer:?}: {what}");
+    }
 }
