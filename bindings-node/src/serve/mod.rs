@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod channel;
 pub(crate) mod embedded;
+pub(crate) mod embedded_transport;
 pub(crate) mod http;
 pub(crate) mod link;
 pub(crate) mod native;
