@@ -20,8 +20,19 @@ export interface AttachOptions {
   readonly adopt?: boolean;
 }
 
-/** The methods of a server that are used, or that only a server has. */
-const NEEDED = 'connect close setRequestHandler sendResourceUpdated sendToolListChanged getClientVersion'.split(' ');
+/**
+ * The methods of a server that are used, or that only a server has. Where the last one is missing, a transport does not say
+ * which messages came over HTTP, whose senders are not local.
+ */
+const NEEDED = [
+  'connect',
+  'close',
+  'setRequestHandler',
+  'sendResourceUpdated',
+  'sendToolListChanged',
+  'getClientVersion',
+];
+const NEWEST = 'createElicitationCompletionNotifier';
 const ATTACHED = new WeakSet<object>();
 const FIX = 'serve resources.wrap(createMcpHandler(resources.factory))';
 
@@ -146,7 +157,7 @@ function lowServer(app: unknown): LowServer {
     throw new TypeError(`attach takes a server of the SDK, or a function that makes one, not ${shown(app)}`);
   }
   if ('callTool' in low) throw new TypeError('attach takes a server, not a Client; clients cannot have resources');
-  const missing = NEEDED.find((name) => typeof (low as Record<string, unknown>)[name] !== 'function');
+  const missing = [...NEEDED, NEWEST].find((name) => typeof (low as Record<string, unknown>)[name] !== 'function');
   if (missing !== undefined) throw unsupported(`Server.${missing}()`);
   return low as unknown as LowServer;
 }
