@@ -1,7 +1,7 @@
 """Bindings move values; the words of the protocol belong to the core.
 
-No method string, no member or header of the protocol, no JSON-RPC code and no JSON literal in a binding's code. Comments and
-docstrings may have them.
+No method string, no member or header of the protocol, no JSON-RPC code and no JSON literal in a binding's code.
+Comments and docstrings may have them.
 """
 
 import ast

@@ -1,6 +1,6 @@
-"""`attach` with the oldest versions that it supports, and what it says to older ones. The newest are those of the other tests.
+"""`attach` with the oldest versions that it supports, and what it says to older ones.
 
-Each version has an environment of its own below `target/peers`.
+The newest are those of the other tests. Each version has an environment of its own below `target/peers`.
 """
 
 import importlib.metadata

@@ -22,6 +22,10 @@ class NotJson(TypeError):
     """A value has no JSON form. The message names its place and its type."""
 
 
+compact = json.JSONEncoder(separators=(",", ":")).encode
+"""Serializes a value that was JSON before, without spaces: the limits of the core count bytes."""
+
+
 def to_json(value: object, encoder: Encoder | None = None, name: str = "the result") -> str:
     """Serializes a value as JSON. `name` is its name in error messages.
 
