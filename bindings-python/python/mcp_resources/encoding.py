@@ -22,10 +22,6 @@ class NotJson(TypeError):
     """A value has no JSON form. The message names its place and its type."""
 
 
-compact = json.JSONEncoder(separators=(",", ":")).encode
-"""Serializes a value that was JSON before, without spaces: the limits of the core count bytes."""
-
-
 def to_json(value: object, encoder: Encoder | None = None, name: str = "the result") -> str:
     """Serializes a value as JSON. `name` is its name in error messages.
 
@@ -110,6 +106,18 @@ def bytes_of(value: object) -> bytes | None:
 def is_bytes(value: object) -> bool:
     """Whether a value is served as bytes: `bytes`, or a buffer of bytes."""
     return isinstance(value, bytes | bytearray) or bytes_of(value) is not None
+
+
+def compact(value: object) -> str:
+    """Serializes a value that was JSON before, without spaces: the limits of the core count bytes."""
+    return _compact()(value)
+
+
+@functools.cache
+def _compact() -> Callable[[object], str]:
+    import json
+
+    return json.JSONEncoder(separators=(",", ":")).encode
 
 
 @functools.lru_cache(maxsize=16)
