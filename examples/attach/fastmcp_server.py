@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from fastmcp import FastMCP
 from fastmcp.server.auth.providers.jwt import StaticTokenVerifier
-from mcp_resources import ResourceNotFoundError, ResourceServer
+from mcp_resources import Policy, ResourceNotFoundError, ResourceServer
 
 ROWS = [("1", "tea"), ("2", "mate")]
 database = sqlite3.connect(":memory:", check_same_thread=False)
@@ -25,7 +25,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     yield
 
 
-TOKENS = {name: {"client_id": name, "scopes": []} for name in ("ada", "bob")}
+TOKENS: dict[str, dict[str, object]] = {name: {"client_id": name, "scopes": []} for name in ("ada", "bob")}
 
 port = int(sys.argv[1]) if len(sys.argv) > 1 else None
 auth = None if port is None else StaticTokenVerifier(tokens=TOKENS)
@@ -47,7 +47,7 @@ def recommend(taste: str) -> str:
     return f"Which of the orders is for somebody who likes {taste}?"
 
 
-guard = {"principals": {"bob": {"deny": "shop://orders/2"}}}
+guard: Policy = {"principals": {"bob": {"deny": "shop://orders/2"}}}
 resources = ResourceServer("shop", guard=guard).attach(app)
 
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import MCPServer
-from mcp_resources import ResourceNotFoundError, ResourceServer
+from mcp_resources import Policy, ResourceNotFoundError, ResourceServer
 
 ROWS = [("1", "tea"), ("2", "mate")]
 database = sqlite3.connect(":memory:", check_same_thread=False)
@@ -59,7 +59,7 @@ def recommend(taste: str) -> str:
     return f"Which of the orders is for somebody who likes {taste}?"
 
 
-guard = {"principals": {"bob": {"deny": "shop://orders/2"}}}
+guard: Policy = {"principals": {"bob": {"deny": "shop://orders/2"}}}
 resources = ResourceServer("shop", guard=guard).attach(app)
 
 
