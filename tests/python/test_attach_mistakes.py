@@ -42,9 +42,8 @@ async def test_after_serving_began(kind: Kind) -> None:
     app = made(kind)
     web = app.streamable_http_app() if kind == "mcp" else app.http_app()
     async with web.router.lifespan_context(web):
-        if kind == "mcp":
-            with pytest.raises(RuntimeError, match="is serving already; attach before it is run"):
-                resources_of_ours().attach(app)
+        with pytest.raises(RuntimeError, match="is serving already; attach before it is run"):
+            resources_of_ours().attach(app)
 
 
 def test_an_sdk_that_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,8 +111,10 @@ async def test_a_lifespan_of_ours() -> None:
     assert entered == ["in", "out"]
 
 
-async def test_a_thousand_sessions_leave_nothing() -> None:
-    app, resources = attached("mcp")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_thousand_sessions_leave_nothing(kind: Kind) -> None:
+    app, resources = attached(kind)
+    app = getattr(app, "_mcp_server", app)  # what the official client takes in memory
     before = len(asyncio.all_tasks())
     for _ in range(1_000):
         async with Client(app, mode="legacy", cache=None) as client:

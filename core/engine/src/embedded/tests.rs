@@ -416,6 +416,27 @@ fn changes_reach_subscribers_only_and_once() {
     assert_eq!((counts.connections, counts.subscriptions, counts.uris), (0, 0, 0), "{counts:?}");
 }
 
+/// Ten thousand sessions at a time, each with a subscription and a request that waits for its handler.
+#[test]
+fn many_sessions_leave_nothing_behind() {
+    let server = server(true);
+    let mut sides: Vec<Side> = (0..10_000).map(|_| Side::session(&server)).collect();
+    for side in &mut sides {
+        side.request("resources/subscribe", r#"{"uri":"shop://note"}"#);
+        side.start("resources/read", r#"{"uri":"shop://item/7"}"#, None);
+    }
+    let counts = server.engine().subscriptions();
+    assert_eq!((counts.connections, counts.subscriptions, counts.uris), (10_000, 10_000, 1), "{counts:?}");
+    server.changed(None, "notifications/resources/updated", r#"{"uri":"shop://note"}"#, Now::default());
+    let told: usize = sides.iter_mut().map(|side| side.connection.deliver(ROOM).len()).sum();
+    assert_eq!(told, 10_000);
+    let cancelled: usize = sides.iter_mut().map(|side| side.connection.close(Now::default()).len()).sum();
+    assert_eq!(cancelled, 10_000, "each handler is told");
+    assert!(sides.iter().all(|side| side.connection.in_flight() == 0));
+    let counts = server.engine().subscriptions();
+    assert_eq!((counts.connections, counts.subscriptions, counts.uris), (0, 0, 0), "{counts:?}");
+}
+
 const ROOM: usize = 1 << 16;
 
 /// A request that its client gives up is cancelled; its answer is not wanted any more.
