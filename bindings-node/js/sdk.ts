@@ -11,7 +11,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ListenOptions } from './options.js';
 import type { AttachedServer, SdkFactory, SdkHandler, SdkServer } from './sdk-types.js';
-import { type Ending, exitAfter, onSignals } from './signals.js';
+import { type Ending, exitAfter, until } from './signals.js';
 
 /** The packages of the SDK: the second generation, its handlers for Node, and the first generation. */
 const SECOND = '@modelcontextprotocol/server';
@@ -177,21 +177,6 @@ async function sessions(factory: SdkFactory, header: string): Promise<SdkNodeHan
     await transport.handleRequest(request, response, body);
     if (transport.sessionId === undefined) await transport.close();
   };
-}
-
-/** The end of serving: `stopping` is whether a signal caused it. */
-function until(ending: Ending, signals: boolean): { readonly stopping: Promise<boolean>; readonly stop: () => void } {
-  let stop = (): void => {};
-  let interrupt = (): void => {};
-  const stopped = new Promise<boolean>((resolve) => {
-    stop = () => resolve(false);
-    interrupt = () => resolve(true);
-  });
-  const ends = [ending(stop), ...(signals ? [onSignals(interrupt)] : [])];
-  const stopping = stopped.finally(() => {
-    for (const end of ends) end();
-  });
-  return { stopping, stop };
 }
 
 function factoryOf({ app, factory }: AttachedServer, what: string): SdkFactory {
