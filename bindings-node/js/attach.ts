@@ -20,18 +20,9 @@ export interface AttachOptions {
   readonly adopt?: boolean;
 }
 
-/**
- * The methods of a server that are used, or that only a server has. Where the last one is missing, a transport does not say
- * which messages came over HTTP, whose senders are not local.
- */
-const NEEDED = [
-  'connect',
-  'close',
-  'setRequestHandler',
-  'sendResourceUpdated',
-  'sendToolListChanged',
-  'getClientVersion',
-];
+/** The methods of a server that are used, or that only a server has. */
+const NEEDED = ['connect', 'close', 'setRequestHandler', 'sendResourceUpdated', 'getClientVersion'];
+/** Where it is missing, a transport does not say which messages came over HTTP, whose senders are not local. */
 const NEWEST = 'createElicitationCompletionNotifier';
 const ATTACHED = new WeakSet<object>();
 const FIX = 'serve resources.wrap(createMcpHandler(resources.factory))';

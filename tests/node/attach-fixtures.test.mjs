@@ -3,7 +3,7 @@
 // resources answers differently for those that ours does not have.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { InMemoryTransport as Memory1 } from '@modelcontextprotocol/sdk/inMemory.js';
 import { McpServer as First } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { InMemoryTransport, McpServer as Second } from '@modelcontextprotocol/server';
@@ -15,6 +15,8 @@ import { Host, unobservable } from './wire-host.mjs';
 const LEFT_OUT = read('attached.json');
 /** Turns of the event loop after which nothing more happens. */
 const ROUNDS = 12;
+/** How often this is tried again while a message is missing. */
+const PATIENCE = 100;
 const NAME = 'io.modelcontextprotocol/serverInfo';
 
 /** One client of the SDK's server, in memory, with the interface of `Connection` of `mcp-resources/testing`. */
@@ -91,6 +93,17 @@ class AttachedHost extends Host {
       await connection.receive(`${write(greeting)}\n`);
     }
     return connection;
+  }
+
+  /** Waits longer for what must come: the machine may be busy. */
+  async settled(on, out) {
+    let sent = await super.settled(on, out);
+    const isMissing = () => sent.length === 0 && this.step?.sends?.length > 0;
+    for (let again = 0; again < PATIENCE && isMissing(); again += 1) {
+      await sleep(10);
+      sent = await super.settled(on);
+    }
+    return sent;
   }
 
   checkSent(step, out) {

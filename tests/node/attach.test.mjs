@@ -514,6 +514,23 @@ test('attach refuses what it cannot do, with a sentence', async () => {
   assert.throws(() => attached(2).wrap({}), /wrap takes what createMcpHandler returns/);
 });
 
+test('attach: a client that uses one id again and again gets all answers, and leaves nothing behind', async () => {
+  const resources = attached(2);
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  const answers = [];
+  near.onmessage = (message) => answers.push(message);
+  await near.start();
+  serveStdio(resources.factory, { transport: far });
+  const send = (method, params) => near.send({ jsonrpc: '2.0', id: 1, method, params });
+  await send('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: ABOUT });
+  await until(() => answers.length === 1);
+  for (let round = 0; round < 2_000; round += 1) await send('resources/templates/list', {});
+  await until(() => answers.length === 2_001);
+  assert.ok(answers.every(({ id, error }) => id === 1 && error === undefined));
+  assert.equal(internals(resources).native.waiting, 0);
+  await near.close();
+});
+
 test('attach: fetchHandler is that of the second generation', async () => {
   const resources = attached(2);
   const handle = resources.fetchHandler();

@@ -6,6 +6,7 @@ have more resources answers differently for those that ours does not have.
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from wire import META, Case, cases, compare, read, resolve
 LEFT_OUT = read("attached.json")
 ROUNDS = 60
 """Turns of the event loop after which nothing more happens."""
+PATIENCE = 100
+"""How often this is tried again while a message is missing."""
 
 
 class AttachedConnection:
@@ -107,6 +110,16 @@ class AttachedHost(Host):
 
     def opened(self) -> Connection:
         return AttachedConnection(self.app)  # type: ignore[return-value]
+
+    def settled(self, on: str, out: bytes = b"") -> bytes:
+        """Waits longer for what must come: the machine may be busy."""
+        out = super().settled(on, out)
+        for _ in range(PATIENCE):
+            if out or not self.step.get("sends"):
+                break
+            time.sleep(0.01)
+            out = super().settled(on)
+        return out
 
     def check_sent(self, step: Json, out: bytes) -> str | None:
         sent = [json.loads(line) for line in out.splitlines()]

@@ -184,7 +184,7 @@ impl EmbeddedTransport {
                 Ok(taken(TakenBy::Ours))
             }
             ClientLine::Both(request) => {
-                if self.state.borrow().waiting.len() >= MOST_WAITING {
+                if !self.state.borrow().may_wait(&request.key()) {
                     return Ok(taken(TakenBy::Theirs));
                 }
                 self.open(call, request, CallOrigin { sender, version, session: session() }, true);
@@ -425,6 +425,12 @@ impl EmbeddedTransport {
 }
 
 impl TransportState {
+    /// Whether there is room for one more answer of the SDK, to a request with this id. While another one with it waits, the
+    /// two answers could not be told apart.
+    fn may_wait(&self, key: &str) -> bool {
+        self.waiting.len() < MOST_WAITING && !self.waiting.contains_key(key)
+    }
+
     /// Marks the request with this id as cancelled. Its number.
     fn cancel(&mut self, key: &str) -> Option<u64> {
         let call = *self.by_id.get(key)?;
