@@ -6,12 +6,16 @@ import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { toNodeHandler } from '@modelcontextprotocol/node';
+import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { isInitializeRequest, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { createMcpHandler, InMemoryServerEventBus } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  InMemoryServerEventBus,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
 import express from 'express';
 import { Hono } from 'hono';
 import { attached } from './attached-app.mjs';
@@ -130,6 +134,42 @@ test('attach to SDK 2: changes that another process tells on the bus of the prog
   await sleep(50);
   assert.deepEqual(told.toSorted(), ['app://own', 'shop://live']);
   await listen.close();
+  await made.close();
+});
+
+test('attach to SDK 2: a transport for each session, or for each request, that the program keeps', async () => {
+  const resources = attached(2);
+  const sessions = new Map();
+  const app = express();
+  app.use(express.json());
+  app.all('/mcp', async (request, response) => {
+    let transport = sessions.get(request.headers['mcp-session-id']);
+    if (transport === undefined) {
+      const onsessioninitialized = (id) => sessions.set(id, transport);
+      transport = new NodeStreamableHTTPServerTransport({ sessionIdGenerator: randomUUID, onsessioninitialized });
+      await resources.factory().connect(transport);
+    }
+    await transport.handleRequest(request, response, request.body);
+  });
+  await listening(app, async (url) => {
+    await check(new StreamableHTTPClientTransport(url), 'legacy');
+    const { made, told } = client('legacy');
+    await made.connect(new StreamableHTTPClientTransport(url));
+    await made.subscribeResource({ uri: 'shop://live' });
+    await made.callTool({ name: 'rename', arguments: { uri: 'shop://live' } });
+    await until(() => told.length > 0);
+    assert.deepEqual(told, ['shop://live']);
+    await made.close();
+  });
+  const fetched = async (url, init) => {
+    const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: undefined });
+    await resources.factory().connect(transport);
+    return transport.handleRequest(new Request(url, init));
+  };
+  const { made } = client('legacy');
+  await made.connect(new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), { fetch: fetched }));
+  assert.equal(await text(made, 'shop://orders/7'), 'order 7');
+  assert.equal(await text(made, 'app://own'), 'theirs app://own');
   await made.close();
 });
 

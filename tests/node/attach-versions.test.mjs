@@ -17,6 +17,16 @@ const OLDEST = {
   '@modelcontextprotocol/server': '2.0.0',
   zod: '4.6.7',
 };
+const ADAPTERS = {
+  '@modelcontextprotocol/client': '2.4.0',
+  '@modelcontextprotocol/express': '2.0.2',
+  '@modelcontextprotocol/hono': '2.0.2',
+  '@modelcontextprotocol/node': '2.1.2',
+  '@modelcontextprotocol/server': '2.4.0',
+  express: '5.3.0',
+  hono: '4.13.19',
+  zod: '4.6.7',
+};
 /** The files of the tests of attach. */
 const FILES = ['attach.test.mjs', 'attached-app.mjs', 'attached-app.cjs', 'helpers.mjs', 'vectors.mjs'];
 const TOO_OLD = `
@@ -53,6 +63,13 @@ test('attach: the oldest versions of both generations pass its tests', async () 
   await run(process.execPath, args, { cwd: made, env: ENV, maxBuffer: 1 << 26 }).catch(({ stdout }) =>
     assert.fail(stdout),
   );
+});
+
+test('attach: the adapters of the SDK for Express and Hono', async () => {
+  const made = await folder('attach-ts-adapters', ADAPTERS);
+  cpSync(path.join(ROOT, 'tests', 'node', 'attached-adapters.mjs'), path.join(made, 'app.mjs'));
+  const { stdout } = await run(process.execPath, ['app.mjs'], { cwd: made, env: ENV });
+  assert.equal(stdout, 'ok\n');
 });
 
 test('attach: a version that is too old is one sentence, with the version and the remedy', async () => {
