@@ -11,7 +11,7 @@ export type {
   Channel,
   Config,
   Edit,
-  EmbeddedSession,
+  EmbeddedTransport,
   Embedding,
   Endpoint,
   Entry,
@@ -20,7 +20,6 @@ export type {
   Gather,
   HttpServer,
   Identified,
-  MessageSender,
   NativeClient,
   NativeEmbeddings,
   NativeFunction,
@@ -39,7 +38,6 @@ export type {
   ScopeFields,
   SenderFields,
   Server,
-  StepFields,
   TlsFields,
   TokenVerifier,
   Turned,
@@ -59,11 +57,11 @@ const BUILDS: Record<string, readonly string[]> = ['x64', 'arm64'].includes(proc
 export const binding: typeof Binding = load();
 
 /** The actions for the event loop, the kinds of arrivals of a client, and what to do for a message of the SDK. */
-export const { LoopTask, ArrivalKind, SortedBy, StepKind } = binding;
+export const { LoopTask, ArrivalKind, OutputSide, TakenBy } = binding;
 export type LoopTask = Binding.LoopTask;
 export type ArrivalKind = Binding.ArrivalKind;
-export type SortedBy = Binding.SortedBy;
-export type StepKind = Binding.StepKind;
+export type OutputSide = Binding.OutputSide;
+export type TakenBy = Binding.TakenBy;
 
 /** A build in this package, else the package of the platform. */
 function load(): typeof Binding {

@@ -14,7 +14,7 @@ import { AskFailedError } from './errors.js';
 import type { ToJson } from './json.js';
 import { held, type Logger, misused, refused } from './log.js';
 import type { Redact } from './options.js';
-import { scopeFrom, scopeHere } from './request-scopes.js';
+import { RequestScopes, scopeFrom, scopeHere } from './request-scopes.js';
 import { Watchdog, type Work } from './watchdog.js';
 
 /** Called by the compiled part with an action, a number and a text. */
@@ -329,4 +329,24 @@ export abstract class WebDriver extends Driver {
 
   /** The server has stopped. */
   protected ended(): void {}
+}
+
+/** All clients of an endpoint, or of another server: each request is answered in its own asynchronous context. */
+export abstract class ScopedDriver extends WebDriver {
+  /** The asynchronous contexts, by the numbers of responses. */
+  readonly scopes = new RequestScopes();
+  /** The functions to call when there is something to deliver, by the numbers of responses. */
+  readonly bells = new Map<number, () => void>();
+
+  override scope(request: number): AsyncResource {
+    return this.scopes.of(this.answers.responseOf(request));
+  }
+
+  override scopeOf(response: number | null): AsyncResource {
+    return this.scopes.of(response);
+  }
+
+  protected override onDeliver(response: number): void {
+    this.bells.get(response)?.();
+  }
 }

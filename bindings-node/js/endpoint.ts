@@ -2,7 +2,6 @@
  * An HTTP endpoint for requests that another server reads and writes. The core decides on every status, header and byte;
  * this module passes them on, and verifies the token.
  */
-import type { AsyncResource } from 'node:async_hooks';
 import { type Auth, fileVerifier, verdict } from './auth.js';
 import {
   type Answers,
@@ -17,12 +16,12 @@ import {
   type Server,
   type Turned,
 } from './binding.js';
-import { type Peers, WebDriver } from './driver.js';
+import { type Peers, ScopedDriver } from './driver.js';
 import { translated } from './errors.js';
 import { refused } from './log.js';
 import { httpFields } from './option-fields.js';
 import type { HttpOptions } from './options.js';
-import { RequestScopes } from './request-scopes.js';
+import type { RequestScopes } from './request-scopes.js';
 
 /** The most bytes that are taken from a response at a time. */
 const ROOM = 256 * 1024;
@@ -55,14 +54,12 @@ export interface Incoming {
 }
 
 /** The event loop behind an endpoint. */
-export class Endpoint extends WebDriver {
+export class Endpoint extends ScopedDriver {
   readonly answers: Answers;
   readonly quick: Quick;
   readonly #native: Native;
   readonly #verify: Auth['verify'] | undefined;
-  readonly #bells = new Map<number, () => void>();
   readonly #open = new Set<Outgoing>();
-  readonly #scopes = new RequestScopes();
   #responses = 0;
   #warned = Number.NEGATIVE_INFINITY;
   #started: Promise<void> | undefined;
@@ -120,24 +117,16 @@ export class Endpoint extends WebDriver {
     if (this.#isClosed) return CLOSED; // while the token was verified, or the body came
     this.#responses += 1;
     const number = this.#responses;
-    const [exchange, turn] = this.#scopes.arrives(number, () => this.#native.open(identified, body, number));
-    const shared = { bells: this.#bells, open: this.#open, scopes: this.#scopes };
+    const [exchange, turn] = this.scopes.arrives(number, () => this.#native.open(identified, body, number));
+    const shared = { bells: this.bells, open: this.#open, scopes: this.scopes };
     const outgoing = new Outgoing(exchange, turn, number, shared);
     if (turn.end) {
-      this.#scopes.ended(number);
+      this.scopes.ended(number);
     } else {
-      this.#scopes.keep(number);
+      this.scopes.keep(number);
       this.#open.add(outgoing);
     }
     return outgoing;
-  }
-
-  override scope(request: number): AsyncResource {
-    return this.#scopes.of(this.answers.responseOf(request));
-  }
-
-  override scopeOf(response: number | null): AsyncResource {
-    return this.#scopes.of(response);
   }
 
   /** Once a minute at most. */
@@ -154,10 +143,6 @@ export class Endpoint extends WebDriver {
 
   protected override onTimer(): void {
     this.#native.timer();
-  }
-
-  protected override onDeliver(response: number): void {
-    this.#bells.get(response)?.();
   }
 }
 

@@ -1,4 +1,7 @@
 /** The parts of the SDK that are used, which is not a dependency. */
+import type { Embedding } from './binding.js';
+import type { Logger } from './log.js';
+
 /** A server of the SDK: an `McpServer` or `Server` of `@modelcontextprotocol/server` 2.x or `@modelcontextprotocol/sdk` 1.32. */
 export interface SdkServer {
   connect(transport: never): Promise<void>;
@@ -12,6 +15,13 @@ export interface SdkHandler {
   readonly close: () => Promise<void>;
 }
 
+/** A server of the SDK, or a function that makes them, with our resources. */
+export interface AttachedServer {
+  readonly app: SdkServer | SdkFactory;
+  readonly factory: SdkFactory | undefined;
+  readonly driver: { readonly logger: Logger; readonly native: Embedding };
+}
+
 /** A server, below the `McpServer`. */
 export interface LowServer extends SdkServer {
   readonly transport?: unknown;
@@ -20,9 +30,7 @@ export interface LowServer extends SdkServer {
 export interface Message {
   readonly id?: string | number;
   readonly method?: string;
-  readonly params?: Readonly<Record<string, unknown>>;
-  readonly result?: unknown;
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+  readonly params?: unknown;
 }
 export interface Extra {
   readonly authInfo?: AuthInfo;

@@ -12,6 +12,24 @@ export function onSignals(interrupt: () => void): () => void {
   };
 }
 
+/** The end of serving: `stop` causes it, as `ending` and, with `signals`, a signal do. `stopping` is whether a signal did. */
+export function until(
+  ending: Ending,
+  signals: boolean,
+): { readonly stopping: Promise<boolean>; readonly stop: () => void } {
+  let stop = (): void => {};
+  let interrupt = (): void => {};
+  const stopped = new Promise<boolean>((resolve) => {
+    stop = () => resolve(false);
+    interrupt = () => resolve(true);
+  });
+  const ends = [ending(stop), ...(signals ? [onSignals(interrupt)] : [])];
+  const stopping = stopped.finally(() => {
+    for (const end of ends) end();
+  });
+  return { stopping, stop };
+}
+
 /**
  * Ends a process that was told to, or whose handlers did not hear that they were cancelled, if something would keep it
  * alive.

@@ -247,7 +247,8 @@ class Vocabulary(unittest.TestCase):
             assert len(found(vocabulary.check, bindings_python__python__m__s_py=wordy)) == 1, wordy
 
     def test_typescript(self) -> None:
-        assert len(found(vocabulary.check, bindings_node__js__index_ts="f('resources/read')")) == 1
+        for word in ("f('resources/read')", "request.headers['mcp-session-id']", "{ requestId: id }", '"Mcp-Method"'):
+            assert len(found(vocabulary.check, bindings_node__js__index_ts=word)) == 1, word
 
     def test_comments_and_docstrings_may_explain(self) -> None:
         assert found(vocabulary.check, bindings_python__src__lib_rs="// resources/read is -32602") == []

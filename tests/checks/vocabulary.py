@@ -1,7 +1,7 @@
 """Bindings move values; the words of the protocol belong to the core.
 
-No method string, no JSON-RPC code and no JSON literal in a binding's code. Comments and docstrings may have
-them.
+No method string, no member or header of the protocol, no JSON-RPC code and no JSON literal in a binding's code.
+Comments and docstrings may have them.
 """
 
 import ast
@@ -17,7 +17,9 @@ _SCRIPT = ("bindings-node/js",)
 _WORD = re.compile(
     r"\b(?:resources|subscriptions|completion|notifications|server|logging|tools|prompts|roots|sampling|elicitation)"
     r"/[a-z]"
-    r"|\bjsonrpc\b|\bio\.modelcontextprotocol\b|\bprotocolVersion\b|\bclientCapabilities\b"
+    r"|\bjsonrpc\b|\bio\.modelcontextprotocol\b"
+    r"|\b(?:protocolVersion|clientCapabilities|requestId|progressToken|subscriptionId)\b"
+    r"|\b(?i:mcp-(?:session-id|protocol-version|method|name|param)|last-event-id)\b"
 )
 _CODE = re.compile(r"-3[12]\d{3}\b")
 _JSON = re.compile(r"""\{\s*\\?"\w+\\?"\s*:""")

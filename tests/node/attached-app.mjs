@@ -29,7 +29,7 @@ export function factory(generation, ours = () => undefined) {
       const { progressToken } = (mcpReq ?? extra)._meta ?? {};
       for (const progress of [1, 2]) {
         await notify({ method: 'notifications/progress', params: { progressToken, progress, total: 2 } });
-        await sleep(20); // a client may drop what comes together with the result
+        await sleep(50); // a client may drop what comes together with the result
       }
       return said('done');
     });

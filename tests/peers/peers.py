@@ -125,17 +125,31 @@ def ensure(*names: str) -> None:
 
 
 def _install_fastmcp() -> None:
-    requirements = HERE / "fastmcp.txt"
-    ready = FASTMCP / "ready"
-    FASTMCP.parent.mkdir(parents=True, exist_ok=True)
-    with (FASTMCP.parent / "lock").open("w") as lock:
+    requirements = (HERE / "fastmcp.txt").read_text()
+    environment("fastmcp", *(line for line in requirements.splitlines() if not line.startswith("#")))
+
+
+def environment(name: str, *requirements: str) -> Path:
+    """Makes the environment `name` below `target/peers` for Python, if it is not there.
+
+    Safe to call from several processes at once.
+
+    Returns:
+        its interpreter.
+
+    Raises:
+        subprocess.CalledProcessError: pip failed; its output is on standard error.
+    """
+    folder = TARGET / "peers" / name
+    python, ready = folder / "bin" / "python", folder / "ready"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if ready.exists() and ready.read_text() == requirements.read_text():
-            return
-        _run(sys.executable, "-m", "venv", "--clear", str(FASTMCP))
-        pip = [str(FASTMCP / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-        _run(*pip, "install", "--requirement", str(requirements))
-        ready.write_text(requirements.read_text())
+        if not ready.exists() or ready.read_text() != "\n".join(requirements):
+            _run(sys.executable, "-m", "venv", "--clear", str(folder))
+            _run(str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", *requirements)
+            ready.write_text("\n".join(requirements))
+    return python
 
 
 def _build_rmcp() -> None:

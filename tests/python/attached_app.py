@@ -1,7 +1,8 @@
 """An application of the official SDK or of FastMCP, to which a `ResourceServer` is attached.
 
-As a script: `attached_app.py KIND [PORT]` serves it, on pipes or over HTTP. As a module for the commands of the SDKs:
-the environment variable `ATTACHED_KIND` names the kind, and `app` is the application.
+As a script: `attached_app.py KIND HOW [PORT]` serves it, on pipes or over HTTP, where HOW is `resources` for
+`resources.run()`, `app` for `app.run()`, and `plain` for the application alone. As a module for the commands of the
+SDKs: the environment variable `ATTACHED_KIND` names the kind, and `app` is the application.
 """
 
 import os
@@ -121,13 +122,19 @@ def attached(kind: Kind, *, adopt: bool = True, **options: Any) -> tuple[Any, Re
     return app, resources
 
 
-if __name__ == "__main__":
-    chosen: Any = sys.argv[1]
-    app, resources = attached(chosen)
-    if len(sys.argv) > 2:
-        resources.run("http", port=int(sys.argv[2]))
+def main(kind: Any, how: str, port: str = "") -> None:
+    app, resources = (made(kind), None) if how == "plain" else attached(kind)
+    if how == "resources":
+        assert resources is not None
+        resources.run("http", port=int(port)) if port else resources.run()
+    elif port:
+        app.run("streamable-http", port=int(port))
     else:
-        resources.run()
+        app.run()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
 elif "ATTACHED_KIND" in os.environ:
-    chosen = os.environ["ATTACHED_KIND"]
+    chosen: Any = os.environ["ATTACHED_KIND"]
     app, resources = attached(chosen)

@@ -66,8 +66,10 @@ def on_pipes(*command: str, kind: Kind) -> StdioServerParameters:
 PIPES = [
     pytest.param(kind, command, id=f"{kind}: {name}")
     for kind, name, command in [
-        ("mcp", "app.run()", (sys.executable, str(APP), "mcp")),
-        ("fastmcp", "app.run()", (sys.executable, str(APP), "fastmcp")),
+        ("mcp", "resources.run()", (sys.executable, str(APP), "mcp", "resources")),
+        ("fastmcp", "resources.run()", (sys.executable, str(APP), "fastmcp", "resources")),
+        ("mcp", "app.run()", (sys.executable, str(APP), "mcp", "app")),
+        ("fastmcp", "app.run()", (sys.executable, str(APP), "fastmcp", "app")),
         ("mcp", "mcp run", (str(BIN / "mcp"), "run", f"{APP}:app")),
         ("fastmcp", "fastmcp run", (str(BIN / "fastmcp"), "run", f"{APP}:app", "--no-banner")),
     ]
@@ -76,7 +78,8 @@ SOCKETS = [
     pytest.param(kind, command, id=f"{kind}: {name}")
     for kind in KINDS
     for name, command in [
-        ('run("http")', (sys.executable, str(APP), kind)),
+        ('run("http")', (sys.executable, str(APP), kind, "resources")),
+        ('app.run("streamable-http")', (sys.executable, str(APP), kind, "app")),
         ("asgi()", (sys.executable, "-c", HOSTS.format(here=str(HERE)), kind, "asgi")),
         ("its own application", (sys.executable, "-c", HOSTS.format(here=str(HERE)), kind, "own")),
         ("Starlette", (sys.executable, "-c", HOSTS.format(here=str(HERE)), kind, "starlette")),

@@ -2,9 +2,11 @@
 
 import asyncio
 import gc
+import json
 from typing import Any
 
 import pytest
+import uvicorn
 from attached_app import KINDS, Kind, attached, made, resources_of_ours
 from mcp import Client
 from mcp.server.lowlevel import Server
@@ -12,6 +14,9 @@ from mcp.server.session import ServerSession
 from mcp_resources import Client as OurClient
 from mcp_resources import Context, RegistrationError, ResourceServer, testing
 from mcp_resources.attach import _Session
+from ports import reserved_port
+from vectors import MODERN
+from wire import META
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
@@ -42,9 +47,8 @@ async def test_after_serving_began(kind: Kind) -> None:
     app = made(kind)
     web = app.streamable_http_app() if kind == "mcp" else app.http_app()
     async with web.router.lifespan_context(web):
-        if kind == "mcp":
-            with pytest.raises(RuntimeError, match="is serving already; attach before it is run"):
-                resources_of_ours().attach(app)
+        with pytest.raises(RuntimeError, match="is serving already; attach before it is run"):
+            resources_of_ours().attach(app)
 
 
 def test_an_sdk_that_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +89,12 @@ async def test_a_session_that_began_before(caplog: pytest.LogCaptureFixture) -> 
     assert "a session began before attach" in caplog.text
 
 
+async def until(holds: Any, seconds: float = 20) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
 async def test_the_attached_server_alone_has_its_own_resources() -> None:
     """A test client of ours sees what is ours: the other server's resources need a request of its client."""
     _, resources = attached("mcp")
@@ -112,8 +122,44 @@ async def test_a_lifespan_of_ours() -> None:
     assert entered == ["in", "out"]
 
 
-async def test_a_thousand_sessions_leave_nothing() -> None:
-    app, resources = attached("mcp")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_client_that_leaves_in_the_middle_of_a_listen(kind: Kind) -> None:
+    """Over HTTP, as a client that crashes: its connection closes, and nobody watches the resource any more."""
+    _, resources = attached(kind)
+    watched: set[str] = set()
+    seen = resources.resource("shop://seen/{id}")(lambda id: id)
+
+    @seen.on_watch
+    def look(uri: str, is_watched: bool) -> None:
+        (watched.add if is_watched else watched.discard)(uri)
+
+    meta = {META + "protocolVersion": MODERN, META + "clientCapabilities": {}}
+    meta[META + "clientInfo"] = {"name": "client", "version": "1"}
+    params = {"notifications": {"resourceSubscriptions": ["shop://seen/1"]}, "_meta": meta}
+    listen = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+    body = json.dumps(listen)
+    with reserved_port() as port:
+        server = uvicorn.Server(uvicorn.Config(resources.asgi(), port=port, log_level="warning"))
+        serving = asyncio.ensure_future(server.serve())
+        await until(lambda: server.started)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(
+            f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+            f"Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {MODERN}\r\n"
+            f"Mcp-Method: subscriptions/listen\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
+        await reader.readuntil(b"acknowledged")
+        await until(lambda: watched == {"shop://seen/1"})
+        writer.transport.abort()
+        await until(lambda: not watched)
+        server.should_exit = True
+        await serving
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_thousand_sessions_leave_nothing(kind: Kind) -> None:
+    app, resources = attached(kind)
+    app = getattr(app, "_mcp_server", app)  # what the official client takes in memory
     before = len(asyncio.all_tasks())
     for _ in range(1_000):
         async with Client(app, mode="legacy", cache=None) as client:

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
@@ -247,6 +248,31 @@ def test_no_process_is_left(program: Path, notes: Path, tmp_path: Path, ending: 
         pipe.process.send_signal(signal.SIGTERM)
     assert pipe.end()[0] == 0
     assert not alive(child)
+
+
+FLOOD = """
+import sys
+
+sys.stdin.readline()
+line = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"' + "x" * 10_000 + '"}}\\n'
+while True:
+    sys.stdout.write(line)
+"""
+
+
+def test_a_server_that_floods(program: Path, notes: Path, tmp_path: Path) -> None:
+    """S-02: it waits while the client does not read, and little is kept."""
+    script = tmp_path / "flood.py"
+    script.write_text(FLOOD)
+    pipe = Pipe(beside(program, notes, sys.executable, str(script)))
+    pipe.say(INITIALIZE)
+    pipe.line()
+    time.sleep(2)
+    pages = int(Path(f"/proc/{pipe.process.pid}/statm").read_text().split()[1])
+    assert pages * os.sysconf("SC_PAGE_SIZE") < 200_000_000
+    pipe.process.send_signal(signal.SIGTERM)
+    pipe.end()
+    assert pipe.process.returncode is not None
 
 
 @pytest.mark.parametrize(

@@ -125,11 +125,15 @@ class Host:
         return None if step.get("refused") not in (None, *REFUSALS.values()) else f"refused: {step.get('refused')}"
 
     def connect(self, name: str, step: Json) -> None:
-        self.connections[name] = Connection(self.server, now=self.now)
+        self.connections[name] = self.opened()
         if self.case.legacy and step.get("handshake") is not False:
             self.on = name
             self._initialize(True)
             self.sent += self._receive({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def opened(self) -> Connection:
+        """Another connection to the server."""
+        return Connection(self.server, now=self.now)
 
     def settled(self, on: str, out: bytes = b"") -> bytes:
         """Lets handlers go on until nothing more happens."""

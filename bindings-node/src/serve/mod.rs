@@ -5,6 +5,7 @@ pub(crate) mod auth;
 pub(crate) mod channel;
 pub(crate) mod config;
 pub(crate) mod embedded;
+pub(crate) mod embedded_transport;
 pub(crate) mod http;
 pub(crate) mod link;
 pub(crate) mod native;

@@ -36,7 +36,8 @@ class Attachment:
         self._error, self._notification, self._token = _sdk(low)
         if any(isinstance(other, Attachment) for other in low.middleware):
             raise RuntimeError("a ResourceServer is attached to this server already; register everything on that one")
-        if getattr(getattr(low, "_session_manager", None), "_task_group", None) is not None:
+        is_started = getattr(getattr(app, "_started", None), "is_set", bool)  # of FastMCP
+        if is_started() or getattr(getattr(low, "_session_manager", None), "_task_group", None) is not None:
             raise RuntimeError("this server is serving already; attach before it is run")
         known = getattr(low, "get_tool_input_schema", None) or (lambda _: None)
         for name in Embedding.tools(server._core):
@@ -241,9 +242,8 @@ def _sdk(low: Any) -> list[Any]:
 
 
 def _unsupported(missing: str) -> RuntimeError:
-    found = [
-        f"{own.name} {own.version}" for own in importlib.metadata.distributions() if own.name in ("mcp", "fastmcp")
-    ]
+    installed = importlib.metadata.distributions()
+    found = [f"{one.name} {one.version}" for one in installed if one.name in ("mcp", "fastmcp")]
     return RuntimeError(
         f"attach needs {missing}, which {' with '.join(sorted(found))} does not have; install mcp>=2.3,<3 or"
         " fastmcp>=4.1,<5, or a newer mcp-resources"

@@ -108,6 +108,18 @@ def is_bytes(value: object) -> bool:
     return isinstance(value, bytes | bytearray) or bytes_of(value) is not None
 
 
+def compact(value: object) -> str:
+    """Serializes a value that was JSON before, without spaces: the limits of the core count bytes."""
+    return _compact()(value)
+
+
+@functools.cache
+def _compact() -> Callable[[object], str]:
+    import json
+
+    return json.JSONEncoder(separators=(",", ":")).encode
+
+
 @functools.lru_cache(maxsize=16)
 def _writer(encoder: Encoder | None) -> Callable[[object], str]:
     import json  # imported late, so that a server starts fast

@@ -4,7 +4,7 @@ use crate::values::error::Import;
 use pyo3::prelude::*;
 
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
-static DUMPS: Import = Import::new("json", "dumps");
+static COMPACT: Import = Import::new("mcp_resources.encoding", "compact");
 /// The function `json.loads`.
 pub(crate) static LOADS: Import = Import::new("json", "loads");
 
@@ -16,7 +16,7 @@ pub(crate) fn to_json(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> 
 
 /// JSON text of a value that was JSON before.
 pub(crate) fn dumps(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    DUMPS.get(value.py())?.call1((value,))?.extract()
+    COMPACT.get(value.py())?.call1((value,))?.extract()
 }
 
 /// The value of a JSON text.

@@ -15,9 +15,12 @@ use crate::meta;
 use crate::principal::Principal;
 use crate::version::{CANCELLED, INVALID_REQUEST, ProtocolMethod, Revision};
 use std::borrow::Cow;
+use std::cell::LazyCell;
 
 /// The beginning of the ids of questions to the other server.
 const QUESTION: &str = "mcp-resources:";
+/// The params of a message without any.
+const NO_PARAMS: &str = "{}";
 
 /// A line of the client.
 #[derive(Debug)]
@@ -146,6 +149,40 @@ impl LineRequest {
     }
 }
 
+/// The result of sorting a message, with what is needed of it.
+fn sorted_line(sorted: Sorted, message: &Message<'_>) -> ClientLine {
+    let (Message::Notification { method, params } | Message::Request { method, params, .. }) = message else {
+        return ClientLine::Theirs;
+    };
+    let request = |id: Id<'_>| {
+        let known = ProtocolMethod::parse(method);
+        LineRequest {
+            id: id.raw().to_owned(),
+            method: method.clone().into_owned(),
+            params: params_text(params).to_owned(),
+            version: version(params),
+            is_listen: known == Some(ProtocolMethod::Listen),
+            is_handshake: known == Some(ProtocolMethod::Initialize),
+        }
+    };
+    match (sorted, message) {
+        (Sorted::Cancels(id), _) => ClientLine::Cancels(key(&id)),
+        (Sorted::Told, _) => {
+            ClientLine::Told { method: method.clone().into_owned(), params: params_text(params).to_owned() }
+        }
+        (Sorted::Ours, Message::Request { id, .. }) => ClientLine::Ours(request(*id)),
+        (Sorted::Both, Message::Request { id, .. }) => ClientLine::Both(request(*id)),
+        _ => ClientLine::Theirs,
+    }
+}
+
+fn params_text<'p>(params: &'p RawParams<'_>) -> &'p str {
+    match params {
+        RawParams::Object { raw, .. } => raw.raw(),
+        RawParams::Absent | RawParams::Other(_) => NO_PARAMS,
+    }
+}
+
 fn key(id: &str) -> String {
     let parsed = Json::parse(id.as_bytes(), 1).and_then(Id::from_json);
     parsed.map_or_else(|| id.to_owned(), |id| id.canonical().into_owned())
@@ -155,40 +192,58 @@ impl EmbeddedServer {
     /// Reads a line of the client.
     pub fn client_line(&self, line: &[u8], sender: &Principal) -> ClientLine {
         let Decoded::Message(message) = decode(line, &self.line_limits()) else { return ClientLine::Theirs };
-        let text = |params: &RawParams<'_>| match params {
-            RawParams::Object { raw, .. } => raw.raw().to_owned(),
-            RawParams::Absent | RawParams::Other(_) => "{}".to_owned(),
-        };
-        match message {
-            Message::Response { .. } => ClientLine::Theirs,
+        let sorted = match &message {
+            Message::Response { .. } => Sorted::Theirs,
             Message::Notification { method, params } => {
-                match self.sort(&method, false, sender, || Cow::Owned(text(&params))) {
-                    Sorted::Cancels(id) => ClientLine::Cancels(key(&id)),
-                    Sorted::Told => ClientLine::Told { method: method.into_owned(), params: text(&params) },
-                    _ => ClientLine::Theirs,
-                }
+                self.sort(method, false, sender, || Cow::Borrowed(params_text(params)))
             }
-            Message::Request { id, method, params } => {
-                let sorted = self.sort(&method, true, sender, || Cow::Owned(text(&params)));
-                let known = ProtocolMethod::parse(&method);
-                let request = || LineRequest {
-                    id: id.raw().to_owned(),
-                    params: text(&params),
-                    version: version(&params),
-                    is_listen: known == Some(ProtocolMethod::Listen),
-                    is_handshake: known == Some(ProtocolMethod::Initialize),
-                    method: method.clone().into_owned(),
-                };
-                match sorted {
-                    Sorted::Ours => ClientLine::Ours(request()),
-                    Sorted::Both => ClientLine::Both(request()),
-                    Sorted::Told => {
-                        ClientLine::Told { method: method.clone().into_owned(), params: text(&params) }
-                    }
-                    Sorted::Theirs | Sorted::Cancels(_) => ClientLine::Theirs,
-                }
+            Message::Request { method, params, .. } => {
+                self.sort(method, true, sender, || Cow::Borrowed(params_text(params)))
             }
+        };
+        sorted_line(sorted, &message)
+    }
+
+    /// Reads a message of the client whose method, and whether it has an id, are known. `line` makes its JSON text, and is
+    /// called only if the result depends on more.
+    pub fn client_message(
+        &self,
+        method: &str,
+        is_request: bool,
+        sender: &Principal,
+        line: impl FnOnce() -> String,
+    ) -> ClientLine {
+        let line = LazyCell::new(line);
+        let limits = self.line_limits();
+        let message = LazyCell::new(|| match decode(line.as_bytes(), &limits) {
+            Decoded::Message(message) => Some(message),
+            _ => None,
+        });
+        let params = || match &*message {
+            Some(Message::Notification { params, .. } | Message::Request { params, .. }) => {
+                params_text(params)
+            }
+            _ => NO_PARAMS,
+        };
+        match self.sort(method, is_request, sender, || Cow::Borrowed(params())) {
+            Sorted::Theirs => ClientLine::Theirs,
+            sorted => (*message).as_ref().map_or(ClientLine::Theirs, |message| sorted_line(sorted, message)),
         }
+    }
+
+    /// A text that is the same for equal ids, which are JSON texts.
+    pub fn id_key(id: &str) -> String {
+        key(id)
+    }
+
+    /// The same text for the id of a question to the other server.
+    pub fn question_key(question: u64) -> String {
+        question_id(question).as_id().canonical().into_owned()
+    }
+
+    /// Whether a question to the other server may have this id, in the form of [`EmbeddedServer::id_key`].
+    pub fn is_question(key: &str) -> bool {
+        Json::parse(key.as_bytes(), 1).and_then(Id::from_json).and_then(question).is_some()
     }
 
     /// Reads a line of the other server.

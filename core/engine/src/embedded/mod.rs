@@ -219,12 +219,14 @@ impl EmbeddedServer {
             ProtocolMethod::ListTemplates => list(ListKind::Templates),
             ProtocolMethod::ListTools => list(ListKind::Tools),
             ProtocolMethod::ListPrompts => list(ListKind::Prompts),
-            ProtocolMethod::CallTool => owned(params.text("name").is_some_and(|name| self.owns_tool(&name))),
+            ProtocolMethod::CallTool => {
+                owned(params.text("name").is_some_and(|name| self.owns_tool(&name, principal)))
+            }
             ProtocolMethod::GetPrompt => {
-                owned(params.text("name").is_some_and(|name| self.owns_prompt(&name)))
+                owned(params.text("name").is_some_and(|name| self.owns_prompt(&name, principal)))
             }
             ProtocolMethod::Complete => match params.reference() {
-                Some((kind, name)) if kind == PROMPT => owned(self.owns_prompt(&name)),
+                Some((kind, name)) if kind == PROMPT => owned(self.owns_prompt(&name, principal)),
                 _ => Sorted::Ours,
             },
             // The other server may begin to watch what its clients subscribe to.
@@ -280,12 +282,18 @@ impl EmbeddedServer {
         }
     }
 
-    fn owns_tool(&self, name: &str) -> bool {
-        self.engine.catalog().tool(name).is_some() && !self.state().yielded_tools.contains(name)
+    /// Whether this server has a tool, as `principal` sees it: the other server answers for a hidden one as for one that
+    /// does not exist.
+    fn owns_tool(&self, name: &str, principal: &Principal) -> bool {
+        let catalog = self.engine.catalog();
+        let is_seen = catalog.tool(name).is_some_and(|entry| self.engine.sees_tool(principal, entry));
+        is_seen && !self.state().yielded_tools.contains(name)
     }
 
-    fn owns_prompt(&self, name: &str) -> bool {
-        self.engine.catalog().prompt(name).is_some() && !self.state().yielded_prompts.contains(name)
+    fn owns_prompt(&self, name: &str, principal: &Principal) -> bool {
+        let catalog = self.engine.catalog();
+        let is_seen = catalog.prompt(name).is_some_and(|entry| self.engine.sees_prompt(principal, entry));
+        is_seen && !self.state().yielded_prompts.contains(name)
     }
 
     /// Whether the other server serves this URI, and `principal` may see it.

@@ -243,6 +243,49 @@ fn our_tools_follow_the_last_page_and_give_way() {
     assert_eq!(EmbeddedServer::tool_names(server.engine()), ["ask", "tell"]);
 }
 
+/// A hidden tool or prompt is the other server's to refuse, as is one that does not exist.
+#[test]
+fn hidden_names_go_to_the_other_server() {
+    let policy = r#"{"tools":{"deny":["tell"]},"prompts":{"deny":["greet"]}}"#;
+    let policy = Policy::from_json(policy).unwrap();
+    let server = EmbeddedServer::new(engine(Some(policy)), true, Now::default()).unwrap();
+    with_tools(server.engine());
+    for (method, params) in [
+        ("tools/call", r#"{"name":"tell"}"#),
+        ("tools/call", r#"{"name":"absent"}"#),
+        ("prompts/get", r#"{"name":"greet"}"#),
+        ("completion/complete", r#"{"ref":{"type":"ref/prompt","name":"greet"}}"#),
+    ] {
+        assert_eq!(sorted(&server, method, params), Sorted::Theirs, "{method} {params}");
+    }
+    assert_eq!(sorted(&server, "tools/call", r#"{"name":"ask"}"#), Sorted::Ours);
+}
+
+/// A message that the other server's library has parsed is sorted as its line is.
+#[test]
+fn parsed_messages_are_sorted_as_lines() {
+    let server = server(true);
+    let local = Principal::local();
+    for line in [
+        r#"{"jsonrpc":"2.0","id":"7","method":"resources/read","params":{"uri":"shop://note"}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"resources/subscribe","params":{"uri":"own://x"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"7"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+    ] {
+        let members = Json::parse(line.as_bytes(), 9).unwrap().object().unwrap();
+        let method = members.get("method").unwrap().as_str().unwrap();
+        let is_request = members.get("id").is_some();
+        let parsed = server.client_message(&method, is_request, &local, || line.to_owned());
+        assert_eq!(format!("{parsed:?}"), format!("{:?}", server.client_line(line.as_bytes(), &local)));
+    }
+    let unread = server.client_message("tools/call", true, &local, || panic!("nothing depends on it"));
+    assert!(matches!(unread, ClientLine::Theirs));
+    let key = EmbeddedServer::question_key(3);
+    assert!(EmbeddedServer::is_question(&key) && !EmbeddedServer::is_question("3"));
+    assert_eq!(EmbeddedServer::id_key(r#""\u0061""#), EmbeddedServer::id_key(r#""a""#));
+}
+
 #[test]
 fn templates_of_both_are_listed_under_our_policy() {
     let policy = r#"{"deny":["own://secret/**"]}"#;
@@ -369,6 +412,27 @@ fn changes_reach_subscribers_only_and_once() {
     listen.connection.close(Now::default());
     one.connection.close(Now::default());
     other.connection.close(Now::default());
+    let counts = server.engine().subscriptions();
+    assert_eq!((counts.connections, counts.subscriptions, counts.uris), (0, 0, 0), "{counts:?}");
+}
+
+/// Ten thousand sessions at a time, each with a subscription and a request that waits for its handler.
+#[test]
+fn many_sessions_leave_nothing_behind() {
+    let server = server(true);
+    let mut sides: Vec<Side> = (0..10_000).map(|_| Side::session(&server)).collect();
+    for side in &mut sides {
+        side.request("resources/subscribe", r#"{"uri":"shop://note"}"#);
+        side.start("resources/read", r#"{"uri":"shop://item/7"}"#, None);
+    }
+    let counts = server.engine().subscriptions();
+    assert_eq!((counts.connections, counts.subscriptions, counts.uris), (10_000, 10_000, 1), "{counts:?}");
+    server.changed(None, "notifications/resources/updated", r#"{"uri":"shop://note"}"#, Now::default());
+    let told: usize = sides.iter_mut().map(|side| side.connection.deliver(ROOM).len()).sum();
+    assert_eq!(told, 10_000);
+    let cancelled: usize = sides.iter_mut().map(|side| side.connection.close(Now::default()).len()).sum();
+    assert_eq!(cancelled, 10_000, "each handler is told");
+    assert!(sides.iter().all(|side| side.connection.in_flight() == 0));
     let counts = server.engine().subscriptions();
     assert_eq!((counts.connections, counts.subscriptions, counts.uris), (0, 0, 0), "{counts:?}");
 }

@@ -44,7 +44,7 @@ pub use exchange::Exchange;
 pub use head::{EVENT_STREAM, JSON, RequestHead, Response, ResponseHead};
 pub use receiving::Receiving;
 pub use rules::{Answers, Hosts, Origins, Polling, Rules, Sse24};
-pub use sessions::SESSION_ID_BYTES;
+pub use sessions::{SESSION_HEADER, SESSION_ID_BYTES};
 pub use turn::Turn;
 
 // Hidden, for `mcp-resources-runtime`: its static tokens must be ones that a client can send.

@@ -20,6 +20,8 @@ use std::sync::atomic::Ordering;
 
 /// The size of a session id in bytes, before encoding.
 pub const SESSION_ID_BYTES: usize = 24;
+/// The header that names the session of a legacy request.
+pub const SESSION_HEADER: &str = "mcp-session-id";
 
 /// The sessions by id, and their number by owner.
 #[derive(Debug, Default)]
@@ -154,7 +156,7 @@ impl Endpoint {
         };
         self.know(&channel);
         self.note_session(&channel);
-        Turn { head: turn.head.map(|head| head.with("mcp-session-id", id)), ..turn }
+        Turn { head: turn.head.map(|head| head.with(SESSION_HEADER, id)), ..turn }
     }
 
     /// Handles a `GET`: opens a notification stream or resumes a stream.
