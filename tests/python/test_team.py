@@ -18,6 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -384,14 +385,75 @@ def test_the_units_are_right(team: Path, program: Path) -> None:
     assert (found.returncode, own) == (0, []), found.stderr
 
 
-def test_the_image_runs_as_nobody_who_logs_in() -> None:
-    """S-20: the image's user has no shell, and its command is the example's."""
-    text = (TEAM / "Dockerfile").read_text()
-    user = re.search(r"--uid (\d+) .*--shell /usr/sbin/nologin", text)
-    assert user is not None
-    assert f"\nUSER {user[1]}\n" in text
-    for path in re.findall(r"^COPY (?!--from|\. )(\S+)", text, re.MULTILINE):
-        assert (TEAM.parents[1] / path).exists(), path
+@dataclass(frozen=True)
+class Image:
+    """What the example's Dockerfile says of its last stage."""
+
+    user: str
+    environment: dict[str, str]
+    command: list[str]
+    copied: list[tuple[str, str]]
+
+    @classmethod
+    def read(cls) -> "Image":
+        text = (TEAM / "Dockerfile").read_text().rpartition("\nFROM ")[2].replace("\\\n", "")
+        (user,) = re.findall(r"^USER (\d+)$", text, re.MULTILINE)
+        (added,) = re.findall(r"^RUN useradd .*--uid (\d+) .*--shell /usr/sbin/nologin", text, re.MULTILINE)
+        assert user == added
+        variables = " ".join(re.findall(r"^ENV (.*)$", text, re.MULTILINE)).split()
+        (entry,) = re.findall(r"^ENTRYPOINT (.*)$", text, re.MULTILINE)
+        copied = re.findall(r"^COPY (?:--from=build )?(\S+) (\S+)$", text, re.MULTILINE)
+        return cls(user, dict(variable.split("=", 1) for variable in variables), json.loads(entry), copied)
+
+    def build(self, root: Path, program: Path) -> None:
+        """Makes the root file system: what is copied, and the libraries of the command, which Debian has."""
+        linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        sources = [(library, library) for library in re.findall(r"(/\S+) \(0x", linked)]
+        for source, target in [*self.copied, *sources]:
+            found = program if source.startswith("/build/") else TEAM.parents[1] / source
+            at = root / target.lstrip("/")
+            at.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(found, at)
+        for folder in ("proc", "tmp", *self.environment.values()):
+            (root / folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start a process with another root directory")
+async def test_the_image_serves_the_team(tmp_path: Path, team: Path, program: Path, tokens: dict[str, str]) -> None:
+    """S-20: the root file system of the image, without a shell, serves the team as its user."""
+    image, root = Image.read(), tmp_path / "image"
+    image.build(root, program)
+
+    def inside(variable: str) -> Path:
+        return root / image.environment[variable].lstrip("/")
+
+    for name in ("server.pem", "server.key"):
+        shutil.copy(team / name, inside("CREDENTIALS_DIRECTORY"))
+    shutil.copy(team / "tokens.yaml", inside("STATE_DIRECTORY"))
+    shutil.copytree(os.environ["TEAM_DATA"], inside("TEAM_DATA"), dirs_exist_ok=True)
+    shutil.copytree(team / "home", inside("TEAM_HOME"), dirs_exist_ok=True)
+    shutil.copytree(os.environ["TEAM_REPO"], inside("TEAM_REPO"), dirs_exist_ok=True)
+    subprocess.run(["chown", "-R", image.user, root], check=True)
+    alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={root / 'proc'}"]
+    changed = ["chroot", f"--userspec={image.user}:{image.user}", root, *image.command, "--http", "0.0.0.0:0"]
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/usr/sbin:/bin", **image.environment}
+    with subprocess.Popen([*alone, *changed], env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = ""
+            while "serving at " not in said:
+                said = process.stderr.readline()
+                assert said, "it ended"
+            url = said.split()[-1].replace("0.0.0.0", "127.0.0.1")
+            (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            owners = re.search(r"^Uid:\s+(.*)$", Path(f"/proc/{child}/status").read_text(), re.MULTILINE)
+            assert owners is not None
+            assert set(owners[1].split()) == {image.user}
+            for name, secret in tokens.items():
+                async with official(url, {"Authorization": f"Bearer {secret}"}, team / "server.pem") as client:
+                    await check_world(name, client)
+        finally:
+            process.kill()
 
 
 async def test_systemd_passes_the_socket(program: Path, run: Run, team: Path, tokens: dict[str, str]) -> None:

@@ -93,7 +93,7 @@ impl Folder {
     }
 
     /// Makes it, unless it is there as it is made now.
-    fn make(self) -> Result<(), Box<dyn Error>> {
+    pub(crate) fn make(self) -> Result<(), Box<dyn Error>> {
         let path = self.path();
         let ready = path.with_extension("ready");
         let made = format!("1: {} directories of {EACH} files\n", self.directories());

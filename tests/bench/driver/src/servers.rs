@@ -292,6 +292,8 @@ fn ask(serve: &str, name: &str, way: Way) -> Result<Vec<String>, Box<dyn Error>>
         Way::Http => &["--http", "PORT"],
         Way::Client => &["--client"],
         Way::Files(which) => {
+            // Its configuration decides on the command.
+            which.make()?;
             folder = which.path().display().to_string();
             &["--files", &folder]
         }
