@@ -5,7 +5,7 @@
 //!   POST of a request that is complete in itself ──▶ a process that all such requests share
 //! ```
 //!
-//! Law: nobody is asked who they are, so other machines and pages of other sites are refused.
+//! Law: clients are not authenticated, so other machines and pages of other sites are refused.
 
 use super::messages::{RelayedKind, RelayedMessage, RequestKind};
 use super::relay::{self, DevState, RelayHandle};

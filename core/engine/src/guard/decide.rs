@@ -114,7 +114,7 @@ struct Narrowed {
     scopes: Box<[String]>,
 }
 
-/// The requirements of URIs, by glob: scopes, of which a principal needs all, or groups, of which it needs one.
+/// The requirements of URIs, by glob: scopes (a principal needs all) or groups (one is enough).
 #[derive(Debug, Default)]
 struct ScopeRules {
     globs: GlobSet,

@@ -14,7 +14,7 @@ const END: usize = 256;
 pub enum Line<'l> {
     /// A line that is not blank, without `\n` or `\r\n`.
     Message(&'l [u8]),
-    /// Stands for a line longer than the limit, of which only both ends were kept.
+    /// Stands for a line longer than the limit; only its two ends were kept.
     TooLong(OversizedLine<'l>),
 }
 

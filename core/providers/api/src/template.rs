@@ -5,8 +5,8 @@
 //!                                           ◀──  id=7, page=2                      the URL that is requested
 //! ```
 //!
-//! Law: a value is one segment, or one value, whatever it contains; that of `{+name}` is whole segments, none of which is a
-//! step. It never changes the scheme, the host or the path before it.
+//! Law: a value stays in its place, whatever it contains: one segment, one value of the query, or for `{+name}` whole
+//! segments without steps (`..`). It never changes the scheme, the host or the path before it.
 
 use mcp_resources_template::uri;
 use ureq::http::Uri;

@@ -60,7 +60,7 @@ impl SessionPool {
         self.max
     }
 
-    /// A session that nobody else uses. Waits for one while there are as many as there may be.
+    /// A session for one caller. Waits for a free one while there are as many as there may be.
     ///
     /// # Errors
     /// [`SessionFault::Time`] if the request was cancelled meanwhile, or no session was free in time.

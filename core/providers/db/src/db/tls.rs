@@ -195,7 +195,7 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
     PrivateKeyDer::from_pem_reader(BufReader::new(opened.take(MOST_FILE))).map_err(|error| wrong(&error))
 }
 
-/// A socket of which it is known whether it is encrypted.
+/// A socket whose encryption is settled.
 pub(super) enum BegunStream<S> {
     Encrypted(Box<TlsStream<S>>),
     Plain(S),
