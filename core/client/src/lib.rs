@@ -50,8 +50,8 @@ pub use config::{ClientConfig, ConfigError, ServerConfig};
 // Hidden, for the command: the file of `serve` has the same references.
 #[doc(hidden)]
 pub use config::ExpandScope;
-pub use handle::{Client, ListChanges, ListScope};
-pub use hooks::{Answer, ProgressFn};
+pub use handle::{Client, Hearing, ListChanges, ListScope};
+pub use hooks::{Answer, HearFn, Heard, ProgressFn};
 pub use listing::Listing;
 pub use mcp_resources_engine::client::{
     AllowList, Change, ClientError, ClientLimits, ClientQuestion, Failure, Listed, Progress, ServerAbout,
