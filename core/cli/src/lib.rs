@@ -3,6 +3,7 @@
 //! ```text
 //!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-runtime)
 //!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
+//!                ├─▶ gateway: other servers, each agent its own
 //!                ├─▶ serve: providers (mcp-resources-providers) behind a server (mcp-resources-runtime)
 //!                └─▶ token, install, uninstall, completions: no server
 //! ```
@@ -10,7 +11,7 @@
 //! Law: stdout has only data. Texts of a server reach a terminal only through `output::plain` or `output::lines`.
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong usage; `lint` has its own. 130 and 143 after SIGINT and SIGTERM, which are the
-//! usual end of `serve`: 0.
+//! usual end of `serve` and `gateway`: 0.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod args;
@@ -20,6 +21,7 @@ mod completions;
 mod connect;
 mod error;
 mod files;
+mod gateway;
 mod install;
 mod lint;
 mod ls;
@@ -60,6 +62,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let outcome = match cli.command {
         Command::Serve(serve) => serve::run(&serve),
+        Command::Gateway(gateway) => gateway::run(&gateway),
         Command::Token(token) => token::run(&token),
         Command::Triggers(triggers) => serve::triggers(&triggers),
         Command::Ls(ls) => connect::with(ls.server.clone(), async |client| ls::run(&ls, client).await),

@@ -119,8 +119,7 @@ impl CallTask {
 
     fn result(&self, context: &ReplyContext, result: &RawResult<'_>, out: &mut Vec<u8>) -> WrittenReply {
         write_raw(context, result, out, |writer| {
-            let is_complete = result.result_type.as_deref().is_none_or(|own| own == response::COMPLETE);
-            if let Some(cache) = self.list_cache(&context.engine).filter(|_| is_complete) {
+            if let Some(cache) = self.list_cache(&context.engine).filter(|_| result.is_complete()) {
                 contents::missing_hint(writer, &context.response_writer(), &result.members, cache);
             }
         })

@@ -252,7 +252,10 @@ fn fail_tool(
     let name = &entry.tool.name;
     let verdict = Verdict::from(&error);
     let sentence = match &error {
-        ReadError::Custom { .. } | ReadError::RateLimited { .. } | ReadError::InputRequired => {
+        ReadError::Custom { .. }
+        | ReadError::Foreign { .. }
+        | ReadError::RateLimited { .. }
+        | ReadError::InputRequired => {
             return context.fail(error, out);
         }
         ReadError::Failed => format!("The tool {name} failed"),

@@ -1,0 +1,215 @@
+//! `gateway`: what other servers have, to each agent its own.
+//!
+//! ```text
+//!  a file ──▶ worlds: an agent, its servers ──▶ a ResourceServer each ──▶ stdio: one world
+//!                 └──▶ Upstreams, shared                             └──▶ HTTP: the token chooses the world
+//! ```
+//!
+//! Law: stdout contains protocol messages only. A wrong file is one sentence, before anything is started. No server that was
+//! started is left when the program ends.
+
+mod listing;
+mod world;
+
+use crate::Outcome;
+use crate::args::{Gateway, HttpAddress};
+use crate::error::Failed;
+use crate::output;
+use mcp_resources_client::ClientConfig;
+use mcp_resources_engine::http::Auth;
+use mcp_resources_provider_upstream::Upstreams;
+use mcp_resources_runtime::server::HttpBuilder;
+use mcp_resources_runtime::transport::http::{HttpServer, StaticTokens, Verified};
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
+use world::{World, WorldConfig};
+
+/// The longest time for ending the servers. A child has 2 s after the end of its input, and 2 s after SIGTERM.
+const ENDING: Duration = Duration::from_secs(8);
+
+/// Serves until stdin closes, or a signal ends it.
+pub(crate) fn run(args: &Gateway) -> Outcome {
+    let worlds = worlds(args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
+    let ended = runtime.block_on(async {
+        let upstreams = Arc::new(Upstreams::new(Handle::current(), |server, note| {
+            output::say("note", &format!("{server}: {note}"));
+        }));
+        let mut signals = EndSignals::new()?;
+        let served = match args.list {
+            true => listing::print(&upstreams, worlds).await,
+            false => serve(args, worlds, &upstreams, &mut signals).await,
+        };
+        tokio::select! {
+            _ = timeout(ENDING, upstreams.close()) => {}
+            // A second signal ends at once: dropping a client kills the server that it started.
+            () = signals.next() => {}
+        }
+        served
+    });
+    // A thread that still writes or resolves a name must not keep the program alive.
+    runtime.shutdown_background();
+    ended
+}
+
+/// The worlds that the arguments and the file ask for.
+fn worlds(args: &Gateway) -> Result<Vec<WorldConfig>, Failed> {
+    let config = ClientConfig::load(&args.config)?;
+    let file = args.config.display();
+    let agents: Vec<Option<String>> = match &args.agent {
+        Some(agent) => vec![Some(agent.clone())],
+        None if args.http.is_some() || args.list => {
+            let agents: Vec<_> = config.agent_names().map(|name| Some(name.to_owned())).collect();
+            if agents.is_empty() { vec![None] } else { agents }
+        }
+        None => vec![None],
+    };
+    let mut worlds = Vec::with_capacity(agents.len());
+    for agent in agents {
+        let world = WorldConfig::new(&config, agent)?;
+        if args.http.is_some()
+            && let (Some(agent), None) = (&world.agent, &world.token)
+        {
+            return Err(Failed::usage(format!(
+                "{file}: the agent {agent:?} has no token, so nobody could be it over HTTP; give it token or token_env"
+            )));
+        }
+        worlds.push(world);
+    }
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for world in &worlds {
+        let (Some(agent), Some(token)) = (&world.agent, &world.token) else { continue };
+        if let Some(other) = known.insert(token, agent) {
+            return Err(Failed::usage(format!("{file}: the agents {other:?} and {agent:?} have the same token")));
+        }
+    }
+    Ok(worlds)
+}
+
+async fn serve(
+    args: &Gateway,
+    configs: Vec<WorldConfig>,
+    upstreams: &Arc<Upstreams>,
+    signals: &mut EndSignals,
+) -> Outcome {
+    let mut worlds = Vec::with_capacity(configs.len());
+    for config in configs {
+        worlds.push(World::new(config, upstreams)?);
+    }
+    let failed = |error: io::Error| Failed::new(error.to_string());
+    match &args.http {
+        Some(address) => serve_http(address, worlds, signals).await,
+        None => {
+            let Some(world) = worlds.first() else { return Ok(0) };
+            world.server.run_stdio().await.map(|()| 0).map_err(failed)
+        }
+    }
+}
+
+/// Serves every world at one address. The token of a request chooses its world.
+async fn serve_http(address: &HttpAddress, worlds: Vec<World>, signals: &mut EndSignals) -> Outcome {
+    let failed = |error: io::Error| Failed::new(error.to_string());
+    let Some(first) = worlds.first() else { return Ok(0) };
+    let mut builder = first.server.http();
+    let mut endpoints: Vec<Arc<HttpServer>> = Vec::new();
+    let has_agents = worlds.iter().any(|world| world.agent.is_some());
+    if has_agents {
+        let mut by_agent = HashMap::new();
+        let mut tokens = Vec::new();
+        for world in &worlds {
+            let (Some(agent), Some(token)) = (&world.agent, &world.token) else { continue };
+            tokens.push((token.clone(), Verified::new(agent.as_str())));
+            let endpoint = world.server.http().build().map_err(|error| Failed::new(error.to_string()))?;
+            endpoints.push(endpoint.clone());
+            by_agent.insert(agent.clone(), endpoint);
+        }
+        let tokens = StaticTokens::new(tokens).map_err(|_| {
+            Failed::usage("a token of an agent has characters that no bearer token has: use letters, digits and -._~+/")
+        })?;
+        builder = builder
+            .auth(Auth::handed_out(), tokens)
+            .route(Arc::new(move |principal| by_agent.get(principal.id()).cloned()));
+    }
+    let (serves, endpoint) = match address {
+        HttpAddress::Tcp { host, port } => {
+            let (builder, text) = open_to(builder, host, *port, has_agents)?;
+            let listener = builder.bind((host.as_str(), *port)).await.map_err(|error| {
+                Failed::new(format!("--http {text}: it cannot be used: {error}; name another port, or 0 for a free one"))
+            })?;
+            output::say("note", &format!("serving at http://{}/mcp", listener.address()));
+            let endpoint = listener.server().clone();
+            (tokio::spawn(listener.serve()), endpoint)
+        }
+        HttpAddress::Unix(path) => {
+            let listener = builder.bind_unix(path).map_err(failed)?;
+            output::say("note", &format!("serving at unix:{}, path /mcp", path.display()));
+            let endpoint = listener.server().clone();
+            (tokio::spawn(listener.serve()), endpoint)
+        }
+        HttpAddress::Systemd => {
+            return Err(Failed::usage("--http systemd: the gateway takes no socket; name a port, or unix:PATH"));
+        }
+    };
+    endpoints.push(endpoint);
+    tokio::pin!(serves);
+    tokio::select! {
+        _ = &mut serves => return Ok(0),
+        () = signals.next() => {}
+    }
+    endpoints.iter().for_each(|endpoint| endpoint.shutdown());
+    let _ = serves.await;
+    Ok(0)
+}
+
+/// Refuses an address that other machines reach if nobody is asked who they are.
+fn open_to(
+    builder: HttpBuilder,
+    host: &str,
+    port: u16,
+    has_agents: bool,
+) -> Result<(HttpBuilder, String), Failed> {
+    let text = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+    let is_local = host == "localhost"
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    if is_local {
+        return Ok((builder, text));
+    }
+    if !has_agents {
+        return Err(Failed::usage(format!(
+            "--http {text} serves other machines, and nobody is asked who they are; write agents with tokens into the file"
+        )));
+    }
+    output::say("warning", "tokens cross the network unencrypted; put a proxy with TLS in front");
+    // Its names are not known here.
+    Ok((builder.any_host(), text))
+}
+
+/// The signals that end the program.
+struct EndSignals {
+    terminated: Signal,
+    interrupted: Signal,
+}
+
+impl EndSignals {
+    fn new() -> Result<Self, Failed> {
+        let of = |kind| signal(kind).map_err(system);
+        Ok(Self { terminated: of(SignalKind::terminate())?, interrupted: of(SignalKind::interrupt())? })
+    }
+
+    /// Waits for the next one.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminated.recv() => {}
+            _ = self.interrupted.recv() => {}
+        }
+    }
+}
+
+fn system(error: io::Error) -> Failed {
+    Failed::new(format!("the system refuses what is needed: {error}"))
+}
