@@ -57,5 +57,8 @@ pub use mcp_resources_engine::client::{
     AllowList, Change, ClientError, ClientLimits, ClientQuestion, Failure, Listed, Progress, ServerAbout,
 };
 pub use runtime::runtime;
+// Hidden, for the command: a gateway leaves no server behind.
+#[doc(hidden)]
+pub use transport::guard_children;
 pub use target::{StreamConnector, Target};
 pub use watch::Watch;

@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::args::{Gateway, HttpAddress};
 use crate::error::Failed;
 use crate::output;
-use mcp_resources_client::ClientConfig;
+use mcp_resources_client::{ClientConfig, guard_children};
 use mcp_resources_engine::http::Auth;
 use mcp_resources_provider_upstream::Upstreams;
 use mcp_resources_runtime::server::HttpBuilder;
@@ -35,6 +35,9 @@ const ENDING: Duration = Duration::from_secs(8);
 /// Serves until stdin closes, or a signal ends it.
 pub(crate) fn run(args: &Gateway) -> Outcome {
     let worlds = worlds(args)?;
+    if let Err(error) = guard_children() {
+        output::say("warning", &format!("servers may outlive a gateway that is killed: {error}"));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let ended = runtime.block_on(async {
         let upstreams = Arc::new(Upstreams::new(Handle::current(), |server, note| {

@@ -94,7 +94,7 @@ pub(crate) enum UpstreamError {
 }
 
 /// The first page of the resources.
-type PageResult = Result<Arc<ForeignPage>, UpstreamError>;
+pub(crate) type PageResult = Result<Arc<ForeignPage>, UpstreamError>;
 type TableResult = Result<Arc<NamedTable>, UpstreamError>;
 
 /// What a server has of one kind.

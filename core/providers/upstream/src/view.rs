@@ -12,7 +12,7 @@
 use crate::names::{NamedRoutes, NamedTarget, NamingServer, ServerPrefixes};
 use crate::owners::{UriOwners, canonical};
 use crate::recent::RecentTable;
-use crate::server::{RequestOptions, UpstreamError, UpstreamServer, lock};
+use crate::server::{PageResult, RequestOptions, UpstreamError, UpstreamServer, lock};
 use crate::table::NamedTable;
 use crate::walk::WalkCursor;
 use crate::wire::{self, ForeignItem, ForeignPage};
@@ -25,9 +25,10 @@ use mcp_resources_engine::guard::Glob;
 use mcp_resources_engine::jsonrpc::{Json, object};
 use mcp_resources_engine::resource::{CacheHint, CacheScope};
 use mcp_resources_engine::version::{Answered, INTERNAL_ERROR, INVALID_PARAMS, Meaning, Revision};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -35,6 +36,8 @@ use xxhash_rust::xxh3::xxh3_64;
 const LIST: Duration = Duration::from_millis(2_000);
 /// The time for learning which tools there are before a call.
 const LEARN: Duration = Duration::from_secs(10);
+/// The time for which a server that did not list is not asked for its list on behalf of another one's names.
+const UNSEEN: Duration = Duration::from_secs(30);
 /// Most states of unfinished calls that are known.
 const MOST_STATES: usize = 10_000;
 /// Most pages of an earlier server that are read to see which URIs it has.
@@ -61,6 +64,8 @@ pub(crate) struct UpstreamView {
     pub(crate) owners: Mutex<UriOwners>,
     /// The servers of which the whole list was seen.
     pub(crate) walked: Mutex<HashSet<usize>>,
+    /// The servers of which it was not, and when.
+    unseen: Mutex<HashMap<usize, Instant>>,
     /// The tools and the prompts, as they were last known.
     named: [Mutex<Arc<NamedRoutes>>; 2],
     /// Digests of the states that servers gave this agent for unfinished calls.
@@ -94,6 +99,7 @@ impl UpstreamView {
             prefixes,
             owners: Mutex::new(UriOwners::new()),
             walked: Mutex::default(),
+            unseen: Mutex::default(),
             named: [Mutex::default(), Mutex::default()],
             states: Mutex::new(RecentTable::new(MOST_STATES)),
         }
@@ -179,9 +185,7 @@ impl UpstreamView {
             Some(Some(walk)) => self.place_of(walk),
             Some(None) => return Err(ReadError::Failed),
         };
-        if cursor.is_none() {
-            self.begin_all(deadline);
-        }
+        let mut firsts = if cursor.is_none() { self.begin_all(deadline) } else { HashMap::new() };
         while let Some(own) = self.servers.get(at) {
             let name = own.server.name();
             if !own.has_resources {
@@ -190,14 +194,12 @@ impl UpstreamView {
             }
             self.look_at_earlier(at, deadline).await;
             let now = walk.take().unwrap_or_else(|| WalkCursor::begin(name));
-            let found = match now.inner.is_empty() {
-                true => own.server.first_page(deadline).await,
-                false => {
-                    let rest = own.server.resources(Some(&now.inner));
-                    timeout_at(deadline, rest).await.ok().map(|rest| rest.map(Arc::new))
-                }
+            let found = match firsts.remove(&at) {
+                Some(first) => first.await.ok().flatten(),
+                None => own.page(&now, deadline).await,
             };
             let Some(Ok(found)) = found else {
+                lock(&self.unseen).insert(at, Instant::now());
                 page = page.without(&**name);
                 at += 1;
                 continue;
@@ -227,29 +229,29 @@ impl UpstreamView {
     }
 
     /// Requests the first page of every server.
-    fn begin_all(&self, deadline: Instant) {
-        for own in self.servers.iter().filter(|own| own.has_resources) {
+    fn begin_all(&self, deadline: Instant) -> HashMap<usize, JoinHandle<Option<PageResult>>> {
+        let asked = self.servers.iter().enumerate().filter(|(_, own)| own.has_resources);
+        let begin = |(at, own): (usize, &ViewServer)| {
             let server = own.server.clone();
-            own.server.spawn(async move { drop(server.first_page(deadline).await) });
-        }
+            (at, own.server.spawn(async move { server.first_page(deadline).await }))
+        };
+        asked.map(begin).collect()
     }
 
     /// Looks at the whole lists of the servers before this one, unless that was done: what they have too needs a prefix.
     async fn look_at_earlier(&self, at: usize, deadline: Instant) {
         for (earlier, own) in self.servers.iter().enumerate().take(at) {
-            if !own.has_resources || own.prefix.is_some() || lock(&self.walked).contains(&earlier) {
+            let is_seen = lock(&self.walked).contains(&earlier);
+            let is_silent = lock(&self.unseen).get(&earlier).is_some_and(|at| at.elapsed() < UNSEEN);
+            if !own.has_resources || own.prefix.is_some() || is_seen || is_silent {
                 continue;
             }
             let mut walk = WalkCursor::begin(own.server.name());
             for _ in 0..MOST_EARLIER {
-                let found = match walk.inner.is_empty() {
-                    true => own.server.first_page(deadline).await,
-                    false => {
-                        let rest = own.server.resources(Some(&walk.inner));
-                        timeout_at(deadline, rest).await.ok().map(|rest| rest.map(Arc::new))
-                    }
+                let Some(Ok(found)) = own.page(&walk, deadline).await else {
+                    lock(&self.unseen).insert(earlier, Instant::now());
+                    break;
                 };
-                let Some(Ok(found)) = found else { break };
                 for item in found.items.iter().filter(|item| own.access.allows(&item.id)) {
                     lock(&self.owners).claim(earlier, &item.id);
                 }
@@ -279,7 +281,13 @@ impl UpstreamView {
         let mut worst = None;
         for target in self.targets(uri) {
             match self.read_at(&target).await {
-                Ok((result, _)) => return Ok(result),
+                Ok((result, _)) => {
+                    // A URI with a prefix says nothing about the one without.
+                    if canonical(&target.uri) == canonical(uri) {
+                        lock(&self.owners).claim(target.server, &target.uri);
+                    }
+                    return Ok(result);
+                }
                 Err(ReadError::NotFound) => {}
                 Err(error) => drop(worst.get_or_insert(error)),
             }
@@ -305,7 +313,6 @@ impl UpstreamView {
         if result.contents.is_empty() {
             return Err(ReadError::NotFound);
         }
-        lock(&self.owners).claim(target.server, &target.uri);
         for one in &mut result.contents {
             one.uri = match one.uri.take() {
                 Some(uri) if canonical(&uri) != canonical(&target.uri) => {
@@ -703,6 +710,15 @@ impl UpstreamView {
 }
 
 impl ViewServer {
+    /// The page at a position of its resources; `None` if it is not there at `deadline`.
+    async fn page(&self, walk: &WalkCursor, deadline: Instant) -> Option<PageResult> {
+        if walk.inner.is_empty() {
+            return self.server.first_page(deadline).await;
+        }
+        let rest = timeout_at(deadline, self.server.resources(Some(&walk.inner))).await;
+        rest.ok().map(|rest| rest.map(Arc::new))
+    }
+
     fn is_asked_for(&self, list: ListKind) -> bool {
         match list {
             ListKind::Resources | ListKind::Templates => self.has_resources,
