@@ -46,7 +46,8 @@ class Gateway:
         self.thread.start()
         end = time.monotonic() + PATIENCE
         while not (found := [line for line in self.said if "serving at " in line]):
-            assert process.poll() is None and time.monotonic() < end, self.said
+            assert process.poll() is None, self.said
+            assert time.monotonic() < end, self.said
             time.sleep(0.01)
         self.url = found[0].rpartition(" ")[2]
 

@@ -1,13 +1,14 @@
-"""A server of a few lines for the tests of the gateway: in one era, with what its argument says, and as badly as that says.
+"""A server of a few lines for the tests of the gateway: in one era, with what its argument says, and as badly.
 
 The argument is a JSON object: `name`, `era` ("legacy", the default, or "modern"), `resources` (URI to text), `count`
-(resources `many://NAME/0` and so on), `page`, `templates`, `tools` (name to `_meta`), `prompts`, `instructions`, `ttl` and
-`scope` of reads, `log` (a file that gets each request), `hang` (methods that are never answered), `circle` (its cursors
-turn in a circle of so many), `twice` (every entry stands twice), `noise` (an answer to nothing before each answer),
-`lies` (contents under another URI too), `flood` (bytes of one read), `ends_on` (a file whose presence lets a read end it),
-`asks` (its tools ask for input first, in the modern era).
+(resources `many://NAME/00000` and so on), `page`, `templates`, `tools` (name to `_meta`), `prompts`, `instructions`,
+`ttl` and `scope` of reads, `log` (a file that gets each request), `hang` (methods that are never answered), `circle`
+(its cursors turn in a circle of so many), `twice` (every entry stands twice), `noise` (an answer to nothing before each
+answer), `lies` (contents under another URI too), `flood` (bytes of one read), `ends_on` (a file whose presence lets a
+read end it), `asks` (its tools ask for input first, in the modern era).
 
-Its tool `set` changes a resource and says so; `add` and `remove` change the list; `slow` reports progress until it is cancelled.
+Its tool `set` changes a resource and says so; `add` and `remove` change the list; `slow` reports progress until it is
+cancelled.
 """
 
 import json
@@ -120,35 +121,52 @@ def read(id: Any, params: dict[str, Any]) -> None:
     answer(id, {"contents": contents, **hint})
 
 
+def ask_first(id: Any) -> None:
+    schema = {"type": "object", "properties": {}}
+    params = {"mode": "form", "message": "Sure?", "requestedSchema": schema}
+    requests = {"q": {"method": "elicitation/create", "params": params}}
+    answer(id, {"resultType": "input_required", "inputRequests": requests, "requestState": f"state of {name}"})
+
+
+def change(tool: str, given: dict[str, Any]) -> None:
+    if tool == "set":
+        resources[given["uri"]] = given["text"]
+        updated(given["uri"])
+        return
+    if tool == "add":
+        resources[given["uri"]] = given.get("text", "new")
+    else:
+        resources.pop(given["uri"], None)
+    notify("notifications/resources/list_changed", {}, "resourcesListChanged")
+
+
+def last(id: Any, token: Any, steps: int) -> bool:
+    """Takes its time; whether it was not cancelled."""
+    for step in range(steps):
+        if id in cancelled:
+            log({"method": "was cancelled"})
+            return False
+        if token is not None:
+            params = {"progressToken": token, "progress": step, "total": 1000}
+            send({"method": "notifications/progress", "params": params})
+        time.sleep(0.06)
+    return True
+
+
 def call(id: Any, params: dict[str, Any]) -> None:
-    tool, given = params["name"], params.get("arguments", {})
-    meta = params.get("_meta", {})
+    tool, given, meta = params["name"], params.get("arguments", {}), params.get("_meta", {})
     if tool not in tools:
         return refuse(id, -32602, f"Unknown tool: {tool}")
     if tool == "fail":
         return refuse(id, -31999, "It failed as asked", {"why": "asked"})
     if spec.get("asks") and "inputResponses" not in params:
-        question = {"method": "elicitation/create", "params": {"mode": "form", "message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}}
-        return answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": f"state of {name}"})
-    if tool == "set":
-        resources[given["uri"]] = given["text"]
-        updated(given["uri"])
-    elif tool in ("add", "remove"):
-        if tool == "add":
-            resources[given["uri"]] = given.get("text", "new")
-        else:
-            resources.pop(given["uri"], None)
-        notify("notifications/resources/list_changed", {}, "resourcesListChanged")
-    elif tool == "slow":
-        token = meta.get("progressToken")
-        for step in range(int(given.get("steps", 1000))):
-            if id in cancelled:
-                return log({"method": "was cancelled"})
-            if token is not None:
-                send({"method": "notifications/progress", "params": {"progressToken": token, "progress": step, "total": 1000}})
-            time.sleep(0.06)
+        return ask_first(id)
+    if tool in ("set", "add", "remove"):
+        change(tool, given)
+    if tool == "slow" and not last(id, meta.get("progressToken"), int(given.get("steps", 1000))):
+        return None
     text = json.dumps({"server": name, "tool": tool, "arguments": given, "meta": sorted(meta)})
-    answer(id, {"content": [{"type": "text", "text": text}], "_meta": tools[tool] or {}, "odd": [1, 2.50]})
+    return answer(id, {"content": [{"type": "text", "text": text}], "_meta": tools[tool] or {}, "odd": [1, 2.50]})
 
 
 def complete(id: Any, params: dict[str, Any]) -> None:
@@ -165,48 +183,84 @@ def log(message: dict[str, Any]) -> None:
             file.write(json.dumps({"method": message.get("method"), "params": message.get("params")}) + "\n")
 
 
+def list_resources(id: Any, params: dict[str, Any]) -> None:
+    about = [{"uri": uri, "name": uri.rpartition("/")[2], "odd": {"of": name}} for uri in sorted(resources)]
+    answer(id, page(about, "resources", params))
+
+
+def list_templates(id: Any, params: dict[str, Any]) -> None:
+    about = [{"uriTemplate": text, "name": "t", "odd": 1} for text in sorted(spec.get("templates", []))]
+    answer(id, page(about, "resourceTemplates", params))
+
+
+def list_tools(id: Any, params: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {}}
+    about = [
+        {"name": tool, "inputSchema": schema} | ({"_meta": tools[tool]} if tools[tool] else {})
+        for tool in sorted(tools)
+    ]
+    answer(id, page(about, "tools", params))
+
+
+def list_prompts(id: Any, params: dict[str, Any]) -> None:
+    answer(id, page([{"name": prompt} for prompt in sorted(spec.get("prompts", []))], "prompts", params))
+
+
+def get_prompt(id: Any, params: dict[str, Any]) -> None:
+    text = {"type": "text", "text": f"{params['name']} of {name}"}
+    answer(id, {"messages": [{"role": "user", "content": text}]})
+
+
+def call_aside(id: Any, params: dict[str, Any]) -> None:
+    threading.Thread(target=call, args=(id, params), daemon=True).start()
+
+
+def subscribe(id: Any, params: dict[str, Any]) -> None:
+    subscribed.add(params["uri"])
+    answer(id, {})
+
+
+def unsubscribe(id: Any, params: dict[str, Any]) -> None:
+    subscribed.discard(params["uri"])
+    answer(id, {})
+
+
+def listen(id: Any, params: dict[str, Any]) -> None:
+    listens[id] = params["notifications"]
+    meta = {"io.modelcontextprotocol/subscriptionId": id}
+    honoured = {"notifications": params["notifications"], "_meta": meta}
+    send({"method": "notifications/subscriptions/acknowledged", "params": honoured})
+
+
+def cancel(_: Any, params: dict[str, Any]) -> None:
+    cancelled.add(params.get("requestId"))
+    listens.pop(params.get("requestId"), None)
+
+
+METHODS = {
+    "notifications/cancelled": cancel,
+    "resources/list": list_resources,
+    "resources/templates/list": list_templates,
+    "tools/list": list_tools,
+    "prompts/list": list_prompts,
+    "prompts/get": get_prompt,
+    "resources/read": read,
+    "tools/call": call_aside,
+    "completion/complete": complete,
+}
+if modern:
+    METHODS |= {"server/discover": initialize, "subscriptions/listen": listen}
+else:
+    METHODS |= {"initialize": initialize, "resources/subscribe": subscribe, "resources/unsubscribe": unsubscribe}
+
+
 def handle(message: dict[str, Any]) -> None:
-    method, id, params = message.get("method"), message.get("id"), message.get("params", {})
+    method, id = str(message.get("method")), message.get("id")
     log(message)
     if method in spec.get("hang", []) or "*" in spec.get("hang", []):
         return
-    if method == "notifications/cancelled":
-        cancelled.add(params.get("requestId"))
-        listens.pop(params.get("requestId"), None)
-    elif method == ("server/discover" if modern else "initialize"):
-        initialize(id, params)
-    elif method == "resources/list":
-        about = [{"uri": uri, "name": uri.rpartition("/")[2], "odd": {"of": name}} for uri in sorted(resources)]
-        answer(id, page(about, "resources", params))
-    elif method == "resources/templates/list":
-        about = [{"uriTemplate": text, "name": "t", "odd": 1} for text in sorted(spec.get("templates", []))]
-        answer(id, page(about, "resourceTemplates", params))
-    elif method == "tools/list":
-        schema = {"type": "object", "properties": {}}
-        about = [{"name": tool, "inputSchema": schema} | ({"_meta": tools[tool]} if tools[tool] else {}) for tool in sorted(tools)]
-        answer(id, page(about, "tools", params))
-    elif method == "prompts/list":
-        answer(id, page([{"name": prompt} for prompt in sorted(spec.get("prompts", []))], "prompts", params))
-    elif method == "prompts/get":
-        text = {"type": "text", "text": f"{params['name']} of {name}"}
-        answer(id, {"messages": [{"role": "user", "content": text}]})
-    elif method == "resources/read":
-        read(id, params)
-    elif method == "tools/call":
-        threading.Thread(target=call, args=(id, params), daemon=True).start()
-    elif method == "completion/complete":
-        complete(id, params)
-    elif method == "resources/subscribe" and not modern:
-        subscribed.add(params["uri"])
-        answer(id, {})
-    elif method == "resources/unsubscribe" and not modern:
-        subscribed.discard(params["uri"])
-        answer(id, {})
-    elif method == "subscriptions/listen" and modern:
-        listens[id] = params["notifications"]
-        meta = {"io.modelcontextprotocol/subscriptionId": id}
-        honoured = {"notifications": params["notifications"], "_meta": meta}
-        send({"method": "notifications/subscriptions/acknowledged", "params": honoured})
+    if method in METHODS:
+        METHODS[method](id, message.get("params", {}))
     elif id is not None:
         refuse(id, -32601, f"Method not found: {method}")
 

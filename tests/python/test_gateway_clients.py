@@ -1,4 +1,4 @@
-"""The gateway in front of servers of other SDKs, used by official clients; many listeners; and the files of other clients."""
+"""The gateway between servers of other SDKs and official clients, with many listeners, and of real files."""
 
 import asyncio
 import base64
@@ -98,7 +98,8 @@ async def test_servers_of_every_sdk_behind_one(
         assert templates >= {f"{name}+peer://item/{{id}}" for name in UPSTREAMS}
         for name in UPSTREAMS:
             static, blob, item = [
-                (await client.read_resource(f"{name}+peer://{path}")).contents[0] for path in ("static", "blob", "item/x")
+                (await client.read_resource(f"{name}+peer://{path}")).contents[0]
+                for path in ("static", "blob", "item/x")
             ]
             assert (static.text, item.text) == ("static text", "item x")  # type: ignore[union-attr]
             assert base64.b64decode(blob.blob) == bytes(range(256))  # type: ignore[union-attr]
@@ -115,7 +116,11 @@ async def test_servers_of_every_sdk_behind_one(
                 await client.subscribe_resource(counter)
                 await asyncio.sleep(0.5)
                 await client.read_resource(f"{name}+peer://touch")
-                while not hasattr(message := await asyncio.wait_for(heard.get(), 10), "params") or message.params is None or getattr(message.params, "uri", None) != counter:
+                while (
+                    not hasattr(message := await asyncio.wait_for(heard.get(), 10), "params")
+                    or message.params is None
+                    or getattr(message.params, "uri", None) != counter
+                ):
                     pass
                 await client.unsubscribe_resource(counter)
             else:
@@ -138,7 +143,12 @@ def test_the_typescript_clients(program: Path, tmp_path: Path, sdk: str) -> None
     command = [os.environ.get("NODE", "node"), script, sdk, program, file]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"uris": ["note://x", "b+note://x"], "text": "of b", "tool": "b", "updated": "b+note://x"}
+    assert json.loads(done.stdout) == {
+        "uris": ["note://x", "b+note://x"],
+        "text": "of b",
+        "tool": "b",
+        "updated": "b+note://x",
+    }
 
 
 async def test_a_thousand_listeners(program: Path, tmp_path: Path) -> None:
@@ -200,13 +210,23 @@ REAL = {
     "claude-code": {
         "mcpServers": {
             "stub": {"type": "stdio", "command": "PYTHON", "args": "ARGS", "env": {"LEVEL": "${LEVEL:-info}"}},
-            "remote": {"type": "http", "url": "https://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer ${NOT_SET:-x}"}},
+            "remote": {
+                "type": "http",
+                "url": "https://127.0.0.1:9/mcp",
+                "headers": {"Authorization": "Bearer ${NOT_SET:-x}"},
+            },
         }
     },
     "vscode": {
         "inputs": [{"type": "promptString", "id": "key", "description": "A key", "password": True}],
         "servers": {
-            "stub": {"type": "stdio", "command": "PYTHON", "args": "ARGS", "cwd": "${workspaceFolder}", "dev": {"watch": "src/**"}},
+            "stub": {
+                "type": "stdio",
+                "command": "PYTHON",
+                "args": "ARGS",
+                "cwd": "${workspaceFolder}",
+                "dev": {"watch": "src/**"},
+            },
             "asks": {"type": "stdio", "command": "nothing", "env": {"KEY": "${input:key}"}},
         },
     },
@@ -222,7 +242,10 @@ REAL = {
 @pytest.mark.parametrize("client", REAL)
 def test_real_files_start_unchanged(program: Path, tmp_path: Path, client: str) -> None:
     """S-10: the file of another client is a gateway; what it does not allow is not shown, and its tools are."""
-    words = [str(Path(__file__).with_name("stub_upstream.py")), json.dumps({"name": "a", "resources": {"note://x": "x"}})]
+    words = [
+        str(Path(__file__).with_name("stub_upstream.py")),
+        json.dumps({"name": "a", "resources": {"note://x": "x"}}),
+    ]
     text = json.dumps(REAL[client]).replace('"PYTHON"', json.dumps(sys.executable)).replace('"ARGS"', json.dumps(words))
     file = tmp_path / "mcp.json"
     file.write_text(text)
@@ -246,7 +269,7 @@ GOOD = {"command": "x", "resources": "*"}
         ({"mcpServers": {"fs": {"args": []}}}, [], "mcpServers.fs"),
         ({"mcpServers": {"fs": {"command": "x", "url": "http://x"}}}, [], "mcpServers.fs"),
         ({"mcpServers": {"fs": GOOD | {"resourcs": "*"}}}, [], "resources"),
-        ({"mcpServers": {"fs": GOOD | {"resources": ["file:///x\\\\"]}}}, [], "mcpServers.fs.resources"),
+        ({"mcpServers": {"fs": GOOD | {"resources": ["a b"]}}}, [], "mcpServers.fs.resources"),
         ({"mcpServers": {"fs": GOOD | {"tools": 7}}}, [], "mcpServers.fs.tools"),
         ({"mcpServers": {"fs": GOOD | {"idle": "soon"}}}, [], "mcpServers.fs.idle"),
         ({"mcpServers": {"fs": GOOD | {"prefix": "a b"}}}, [], "mcpServers.fs.prefix"),
@@ -255,9 +278,17 @@ GOOD = {"command": "x", "resources": "*"}
         ({"mcpServers": {"fs": GOOD}, "agents": {"web": {}}}, ["--agent", "wbe"], '"wbe"'),
         ({"mcpServers": {"fs": GOOD}}, ["--agent", "web"], '"web"'),
         ({"mcpServers": {"fs": GOOD}, "agents": {"web": {"mcpServers": {"fs": {}}}}}, ["--http", "0"], '"web"'),
-        ({"mcpServers": {"fs": GOOD}, "agents": {"web": {"token_env": "NO_SUCH_VARIABLE"}}}, ["--http", "0"], "NO_SUCH_VARIABLE"),
+        (
+            {"mcpServers": {"fs": GOOD}, "agents": {"web": {"token_env": "NO_SUCH_VARIABLE"}}},
+            ["--http", "0"],
+            "NO_SUCH_VARIABLE",
+        ),
         ({"mcpServers": {"fs": GOOD}, "agents": {"web": {"token": "no token"}}}, ["--http", "0"], "token"),
-        ({"mcpServers": {"fs": GOOD}, "agents": {n: {"token": "same"} for n in ("a", "b")}}, ["--http", "0"], "same token"),
+        (
+            {"mcpServers": {"fs": GOOD}, "agents": {n: {"token": "same"} for n in ("a", "b")}},
+            ["--http", "0"],
+            "same token",
+        ),
         ({"mcpServers": {"fs": GOOD}}, ["--http", "0.0.0.0:0"], "0.0.0.0"),
         ({"mcpServers": []}, [], "mcpServers"),
         ({"mcpServer": {}}, [], "mcpServers"),
@@ -293,7 +324,9 @@ def test_list_prints_every_agents_world(program: Path, tmp_path: Path) -> None:
     }
     file = configured(tmp_path, servers, agents)
     begun = time.monotonic()
-    done = subprocess.run([program, "gateway", "--config", file, "--list"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [program, "gateway", "--config", file, "--list"], capture_output=True, text=True, timeout=60, check=True
+    )
     assert time.monotonic() - begun < 20
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["one"] in lines

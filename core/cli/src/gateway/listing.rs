@@ -3,7 +3,7 @@
 use super::world::WorldConfig;
 use crate::Outcome;
 use crate::output;
-use mcp_resources_provider_upstream::{Upstreams, UpstreamSummary};
+use mcp_resources_provider_upstream::{UpstreamSummary, Upstreams};
 use std::io::{self, Write as _};
 use std::time::Duration;
 

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!  a file ──▶ worlds: an agent, its servers ──▶ a ResourceServer each ──▶ stdio: one world
-//!                 └──▶ Upstreams, shared                             └──▶ HTTP: the token chooses the world
+//!     ▲           └──▶ Upstreams, shared                             └──▶ HTTP: the token chooses the world
+//!     └── SIGHUP: read again; what has not changed stays
 //! ```
 //!
 //! Law: stdout contains protocol messages only. A wrong file is one sentence, before anything is started. No server that was
 //! started is left when the program ends.
 
+mod agents;
 mod listing;
 mod world;
 
@@ -15,13 +17,16 @@ use crate::Outcome;
 use crate::args::{Gateway, HttpAddress};
 use crate::error::Failed;
 use crate::output;
+use agents::GatewayAgents;
 use mcp_resources_client::{ClientConfig, guard_children};
 use mcp_resources_engine::http::Auth;
+use mcp_resources_engine::principal::Principal;
 use mcp_resources_provider_upstream::Upstreams;
-use mcp_resources_runtime::server::HttpBuilder;
-use mcp_resources_runtime::transport::http::{HttpServer, StaticTokens, Verified};
+use mcp_resources_runtime::server::{HttpBuilder, ResourceServer};
 use std::collections::HashMap;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -31,6 +36,9 @@ use world::{World, WorldConfig};
 
 /// The longest time for ending the servers. A child has 2 s after the end of its input, and 2 s after SIGTERM.
 const ENDING: Duration = Duration::from_secs(8);
+
+/// The time for which a file that was read again keeps the subscriptions of before.
+const HELD: Duration = Duration::from_secs(2);
 
 /// Serves until stdin closes, or a signal ends it.
 pub(crate) fn run(args: &Gateway) -> Outcome {
@@ -74,7 +82,7 @@ fn worlds(args: &Gateway) -> Result<Vec<WorldConfig>, Failed> {
     };
     let mut worlds = Vec::with_capacity(agents.len());
     for agent in agents {
-        let world = WorldConfig::new(&config, agent)?;
+        let world = WorldConfig::new(&config, agent, args.http.is_some())?;
         if args.http.is_some()
             && let (Some(agent), None) = (&world.agent, &world.token)
         {
@@ -88,7 +96,9 @@ fn worlds(args: &Gateway) -> Result<Vec<WorldConfig>, Failed> {
     for world in &worlds {
         let (Some(agent), Some(token)) = (&world.agent, &world.token) else { continue };
         if let Some(other) = known.insert(token, agent) {
-            return Err(Failed::usage(format!("{file}: the agents {other:?} and {agent:?} have the same token")));
+            return Err(Failed::usage(format!(
+                "{file}: the agents {other:?} and {agent:?} have the same token"
+            )));
         }
     }
     Ok(worlds)
@@ -100,49 +110,109 @@ async fn serve(
     upstreams: &Arc<Upstreams>,
     signals: &mut EndSignals,
 ) -> Outcome {
+    // Registered before anything is opened, so that an early signal is not lost.
+    let mut hangups = signal(SignalKind::hangup()).map_err(system)?;
     let mut worlds = Vec::with_capacity(configs.len());
     for config in configs {
         worlds.push(World::new(config, upstreams)?);
     }
-    let failed = |error: io::Error| Failed::new(error.to_string());
-    match &args.http {
-        Some(address) => serve_http(address, worlds, signals).await,
-        None => {
-            let Some(world) = worlds.first() else { return Ok(0) };
-            world.server.run_stdio().await.map(|()| 0).map_err(failed)
+    let agents = match args.http.is_some() && worlds.iter().any(|world| world.agent.is_some()) {
+        true => Some(GatewayAgents::new(&worlds)?),
+        false => None,
+    };
+    let Some(server) = worlds.first().map(|world| world.server.clone()) else { return Ok(0) };
+    let served: Pin<Box<dyn Future<Output = Outcome>>> = match &args.http {
+        Some(address) => Box::pin(serve_http(address, server, agents.clone(), signals)),
+        None => Box::pin(async move {
+            server.run_stdio().await.map(|()| 0).map_err(|error| Failed::new(error.to_string()))
+        }),
+    };
+    tokio::pin!(served);
+    loop {
+        tokio::select! {
+            ended = &mut served => return ended,
+            Some(()) = hangups.recv() => {
+                let file = args.config.display();
+                match reload(args, &mut worlds, agents.as_ref(), upstreams) {
+                    Ok(0) => output::say("note", &format!("{file}: read again, no agent has changed")),
+                    Ok(_) => output::say("note", &format!("{file}: read again, with its changes")),
+                    Err(Failed::Message { text, .. }) => {
+                        output::say("error", &format!("{text}; what was served before is still served"));
+                    }
+                    Err(_) => {}
+                }
+            }
         }
     }
 }
 
-/// Serves every world at one address. The token of a request chooses its world.
-async fn serve_http(address: &HttpAddress, worlds: Vec<World>, signals: &mut EndSignals) -> Outcome {
-    let failed = |error: io::Error| Failed::new(error.to_string());
-    let Some(first) = worlds.first() else { return Ok(0) };
-    let mut builder = first.server.http();
-    let mut endpoints: Vec<Arc<HttpServer>> = Vec::new();
-    let has_agents = worlds.iter().any(|world| world.agent.is_some());
-    if has_agents {
-        let mut by_agent = HashMap::new();
-        let mut tokens = Vec::new();
-        for world in &worlds {
-            let (Some(agent), Some(token)) = (&world.agent, &world.token) else { continue };
-            tokens.push((token.clone(), Verified::new(agent.as_str())));
-            let endpoint = world.server.http().build().map_err(|error| Failed::new(error.to_string()))?;
-            endpoints.push(endpoint.clone());
-            by_agent.insert(agent.clone(), endpoint);
-        }
-        let tokens = StaticTokens::new(tokens).map_err(|_| {
-            Failed::usage("a token of an agent has characters that no bearer token has: use letters, digits and -._~+/")
-        })?;
-        builder = builder
-            .auth(Auth::handed_out(), tokens)
-            .route(Arc::new(move |principal| by_agent.get(principal.id()).cloned()));
+/// Reads the file again. Agents and servers that have not changed stay as they are. Returns how many agents have changed.
+fn reload(
+    args: &Gateway,
+    worlds: &mut Vec<World>,
+    agents: Option<&GatewayAgents>,
+    upstreams: &Arc<Upstreams>,
+) -> Result<usize, Failed> {
+    let configs = self::worlds(args)?;
+    let has_agents = configs.iter().any(|config| config.agent.is_some());
+    if args.http.is_some() && has_agents != agents.is_some() {
+        return Err(Failed::usage("whether there are agents is decided at the start; start the gateway again"));
     }
+    let mut changed = 0;
+    let mut next = Vec::with_capacity(configs.len());
+    // What clients watch stays subscribed until the new views have subscribed to it too.
+    let held = upstreams.hold();
+    for config in configs {
+        match worlds.iter().position(|world| world.agent == config.agent) {
+            Some(at) => {
+                let mut world = worlds.swap_remove(at);
+                changed += usize::from(world.replace(config, upstreams)?);
+                next.push(world);
+            }
+            None => {
+                changed += 1;
+                next.push(World::new(config, upstreams)?);
+            }
+        }
+    }
+    changed += worlds.len();
+    *worlds = next;
+    if let Some(agents) = agents {
+        agents.replace(worlds)?;
+    }
+    let upstreams = upstreams.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(HELD).await;
+        drop(held);
+        upstreams.end_unused().await;
+    });
+    Ok(changed)
+}
+
+/// Serves every world at one address: with agents, the token of a request chooses its world.
+async fn serve_http(
+    address: &HttpAddress,
+    server: ResourceServer,
+    agents: Option<GatewayAgents>,
+    signals: &mut EndSignals,
+) -> Outcome {
+    let failed = |error: io::Error| Failed::new(error.to_string());
+    let builder = match &agents {
+        None => server.http(),
+        Some(agents) => {
+            // Its own server has nothing: who is no agent gets nothing.
+            let nobody = world::builder().build().map_err(|error| Failed::new(error.to_string()))?;
+            let routes = agents.clone();
+            let route = move |principal: &Principal| routes.endpoint(principal);
+            nobody.http().auth(Auth::handed_out(), agents.clone()).route(Arc::new(route))
+        }
+    };
     let (serves, endpoint) = match address {
         HttpAddress::Tcp { host, port } => {
-            let (builder, text) = open_to(builder, host, *port, has_agents)?;
+            let (builder, text) = open_to(builder, host, *port, agents.is_some())?;
             let listener = builder.bind((host.as_str(), *port)).await.map_err(|error| {
-                Failed::new(format!("--http {text}: it cannot be used: {error}; name another port, or 0 for a free one"))
+                let advice = "name another port, or 0 for a free one";
+                Failed::new(format!("--http {text}: it cannot be used: {error}; {advice}"))
             })?;
             output::say("note", &format!("serving at http://{}/mcp", listener.address()));
             let endpoint = listener.server().clone();
@@ -158,13 +228,13 @@ async fn serve_http(address: &HttpAddress, worlds: Vec<World>, signals: &mut End
             return Err(Failed::usage("--http systemd: the gateway takes no socket; name a port, or unix:PATH"));
         }
     };
-    endpoints.push(endpoint);
     tokio::pin!(serves);
     tokio::select! {
         _ = &mut serves => return Ok(0),
         () = signals.next() => {}
     }
-    endpoints.iter().for_each(|endpoint| endpoint.shutdown());
+    agents.iter().for_each(GatewayAgents::shutdown);
+    endpoint.shutdown();
     let _ = serves.await;
     Ok(0)
 }
@@ -177,8 +247,8 @@ fn open_to(
     has_agents: bool,
 ) -> Result<(HttpBuilder, String), Failed> {
     let text = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-    let is_local = host == "localhost"
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let is_local =
+        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     if is_local {
         return Ok((builder, text));
     }

@@ -309,12 +309,13 @@ fn idle(at: &str, value: &Value) -> Result<u64, String> {
         [("ms", 1), ("min", 60_000), ("s", 1_000), ("h", 3_600_000), ("m", 60_000)];
     let time = match value {
         Value::Number(number) => number.as_u64(),
-        Value::String(text) => UNITS.iter().find_map(|(unit, ms)| {
-            text.strip_suffix(unit)?.trim_end().parse::<u64>().ok()?.checked_mul(*ms)
-        }),
+        Value::String(text) => UNITS
+            .iter()
+            .find_map(|(unit, ms)| text.strip_suffix(unit)?.trim_end().parse::<u64>().ok()?.checked_mul(*ms)),
         _ => None,
     };
-    let wrong = || format!("{at} must be a time above 0, such as \"10min\", \"90s\" or a number of milliseconds");
+    let wrong =
+        || format!("{at} must be a time above 0, such as \"10min\", \"90s\" or a number of milliseconds");
     time.filter(|ms| *ms > 0).ok_or_else(wrong)
 }
 

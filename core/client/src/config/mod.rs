@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 ///     timeout: 10000                               # ms for one request
 ///     prefix: fs                                   # for a gateway
 ///     tools: ["read_*"]                            # for a gateway: globs or "*"; missing: all
-///     idle: 10min                                  # for a gateway: end the server when nobody has used it for so long
+///     idle: 10min                                  # for a gateway: end it when it was not used for so long
 /// agents:
 ///   frontend:
 ///     token_env: FRONTEND_TOKEN                    # or token: for a gateway over HTTP
@@ -44,8 +44,8 @@ use std::path::{Path, PathBuf};
 /// The keys of real `mcpServers` files are understood: `type`, `cwd`, `envFile` (lines `KEY=VALUE`; `env` wins), `disabled` or
 /// `enabled`, and VS Code's `servers` instead of `mcpServers`. A relative `cwd` or `envFile` starts at the file's folder. A
 /// relative `command` is looked up as the system does it: in `PATH`, or with a slash from the directory of the process.
-/// Other keys about tools, and those about appearance, such as `autoApprove` and `description`, are ignored; so are keys that begin with `_` or
-/// `x-`. Any other key is an error.
+/// Other keys about tools, and those about appearance, such as `autoApprove` and `description`, are ignored; so are keys
+/// that begin with `_` or `x-`. Any other key is an error.
 ///
 /// In strings, `${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced by environment variables; `${workspaceFolder}`,
 /// `${workspaceFolderBasename}`, `${userHome}`, `${pathSeparator}` and `${/}` as VS Code and Cursor do it. They are replaced

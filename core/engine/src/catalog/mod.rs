@@ -135,7 +135,11 @@ impl Catalog {
     /// The sources of `list` that follow `source`. They come after the catalogue's own items: for resources templates
     /// with a `.list` callback, sorted by text; then sources without a template, sorted by key. `None` starts at the
     /// first.
-    pub fn listers_after(&self, list: ListKind, source: Option<&SourceKey>) -> impl Iterator<Item = Lister<'_>> {
+    pub fn listers_after(
+        &self,
+        list: ListKind,
+        source: Option<&SourceKey>,
+    ) -> impl Iterator<Item = Lister<'_>> {
         let (templates, keys) = match source {
             None => (self.templates.after(None), Bound::Unbounded),
             Some(SourceKey::Template(text)) => (self.templates.after(Some(text)), Bound::Unbounded),

@@ -53,7 +53,9 @@ impl Connection {
         }
         let catalog = self.engine.catalog();
         let (found, exhausted) = params.target(&catalog, self, request.principal);
-        let Some(target) = found.filter(|target| target.is_seen(&self.engine, request.principal, &params.reference)) else {
+        let Some(target) =
+            found.filter(|target| target.is_seen(&self.engine, request.principal, &params.reference))
+        else {
             let why = if params.is_prompt { "prompt" } else { "ref" };
             let outcome =
                 self.refuse(request, INVALID_PARAMS, &format!("Invalid params: unknown {why}"), out);

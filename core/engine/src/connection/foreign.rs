@@ -68,7 +68,6 @@ impl RawResult<'static> {
             meta: members.get("_meta").map(|meta| meta.raw().to_owned().into()),
         }
     }
-
 }
 
 #[doc(hidden)]

@@ -416,7 +416,8 @@ impl ListWalk {
     fn source<'c>(&mut self, catalog: &'c Catalog, engine: &Engine) -> Option<(Lister<'c>, Option<String>)> {
         let CursorPosition::Source { source, cursor } = &self.rest.position else { return None };
         let list = self.rest.list;
-        let is_seen = |lister: &Lister<'_>| lister.list() == list && engine.sees_lister(&self.viewer, *lister);
+        let is_seen =
+            |lister: &Lister<'_>| lister.list() == list && engine.sees_lister(&self.viewer, *lister);
         let own = catalog.lister(source).filter(is_seen);
         if let Some(lister) = own {
             return Some((lister, cursor.clone()));

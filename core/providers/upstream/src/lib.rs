@@ -28,12 +28,12 @@
 #![cfg(unix)]
 
 mod breaker;
-mod flight;
 mod names;
 mod owners;
 mod provider;
 mod recent;
 mod server;
+mod shared_work;
 mod table;
 mod view;
 mod walk;
@@ -90,7 +90,8 @@ impl Upstreams {
             let access = Access::new(&config.resources)
                 .map_err(|(glob, error)| wrong(format!("server {name:?}: {glob:?} is no glob, {error}")))?;
             let glob = |text: &String| {
-                Glob::parse(text).map_err(|error| wrong(format!("server {name:?}: {text:?} is no glob, {error}")))
+                Glob::parse(text)
+                    .map_err(|error| wrong(format!("server {name:?}: {text:?} is no glob, {error}")))
             };
             let tools = config.tools.as_ref().map(|globs| globs.iter().map(glob).collect()).transpose()?;
             let has_resources = config.resources != AllowList::Nothing;
@@ -107,10 +108,35 @@ impl Upstreams {
 
     /// Ends all connections, and the servers that were started.
     pub async fn close(&self) {
-        let ends: Vec<_> =
-            self.servers().into_iter().map(|server| server.clone().spawn(async move { server.close().await })).collect();
+        let ends: Vec<_> = self
+            .servers()
+            .into_iter()
+            .map(|server| server.clone().spawn(async move { server.close().await }))
+            .collect();
         for end in ends {
             let _ = end.await;
+        }
+    }
+
+    /// Keeps what is watched subscribed until the result is dropped: for an agent whose provider is replaced.
+    pub fn hold(&self) -> HeldWatches {
+        let servers = self.servers().into_iter();
+        HeldWatches(servers.map(|server| (server.clone(), server.hold())).collect())
+    }
+
+    /// Ends the servers that no agent has any more.
+    pub async fn end_unused(&self) {
+        let mut unused = Vec::new();
+        lock(&self.servers).retain(|(_, server)| {
+            // One is the table's own.
+            let is_used = Arc::strong_count(server) > 1;
+            if !is_used {
+                unused.push(server.clone());
+            }
+            is_used
+        });
+        for server in unused {
+            server.close().await;
         }
     }
 
@@ -129,6 +155,19 @@ impl Upstreams {
         let server = UpstreamServer::new(config, self.runtime.clone(), self.note.clone());
         servers.push((key, server.clone()));
         server
+    }
+}
+
+/// Watches that are kept: [`Upstreams::hold`].
+#[derive(Debug)]
+#[must_use = "dropping it ends what nobody else watches"]
+pub struct HeldWatches(Vec<(Arc<UpstreamServer>, Vec<String>)>);
+
+impl Drop for HeldWatches {
+    fn drop(&mut self) {
+        for (server, uris) in &self.0 {
+            uris.iter().for_each(|uri| server.unhear(uri));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Law: nothing here blocks; every request is a task of the client's runtime, and ends early when nobody waits for it.
 
 use crate::server::{ServerListener, UpstreamServer, lock};
-use crate::view::{CompletionCall, NamedCall, UpstreamSummary, UpstreamView, UriTarget};
+use crate::view::{CompletionCall, ForeignCall, UpstreamSummary, UpstreamView, UriTarget};
 use mcp_resources_client::{Progress, ProgressFn};
 use mcp_resources_engine::catalog::ListKind;
 use mcp_resources_engine::connection::{Cancelled, Completion, ListPage, RawResult, ReadResult};
@@ -45,7 +45,7 @@ struct ViewListener {
     view: Weak<UpstreamView>,
     runtime: Handle,
     feed: OnceLock<Feed>,
-    interests: Mutex<Interests>,
+    interests: Mutex<WatchedUris>,
     introduced: OnceLock<IntroducedFn>,
 }
 
@@ -53,7 +53,7 @@ type IntroducedFn = Box<dyn Fn() + Send + Sync>;
 
 /// What clients watch, and where.
 #[derive(Debug, Default)]
-struct Interests {
+struct WatchedUris {
     /// By canonical URI here: the server and the canonical URI there, once it is known which that is.
     watched: HashMap<Arc<str>, Option<WatchedTarget>>,
     /// The other direction.
@@ -207,7 +207,7 @@ impl Provider for UpstreamProvider {
         });
         let wants_progress = request.params().contains("progressToken");
         self.runtime.spawn(async move {
-            let call = NamedCall {
+            let call = ForeignCall {
                 list: if request.route() == PROMPTS { ListKind::Prompts } else { ListKind::Tools },
                 method: request.method(),
                 params: request.params(),

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   views ──▶ request ──▶ Breaker ──▶ Client (started at the first use, ended when idle)
-//!         ──▶ first_page, table ──▶ Flight: one request for all who want it, also after their deadline
+//!         ──▶ first_page, table ──▶ SharedWork: one request for all who want it, also after their deadline
 //!         ──▶ hear ──▶ one subscription for all views; changes go to all of them
 //! ```
 //!
 //! Law: it knows no agent. What it keeps for all of them is `public`; everything else belongs to the view that asked.
 
 use crate::breaker::Breaker;
-use crate::flight::Flight;
+use crate::shared_work::SharedWork;
 use crate::recent::RecentTable;
 use crate::table::{MOST_ITEMS, MOST_PAGES, NamedTable};
 use crate::wire::{self, ForeignPage};
@@ -67,7 +67,7 @@ pub struct UpstreamServer {
     link: Mutex<Option<ServerLink>>,
     breaker: Mutex<Breaker>,
     about: Mutex<Option<Arc<ServerAbout>>>,
-    first: Arc<Flight<PageResult>>,
+    first: Arc<SharedWork<PageResult>>,
     tables: [TableSlot; 3],
     watches: Mutex<HashMap<String, UpstreamWatch>>,
     listeners: Mutex<Vec<Weak<dyn ServerListener>>>,
@@ -100,7 +100,7 @@ type TableResult = Result<Arc<NamedTable>, UpstreamError>;
 /// What a server has of one kind.
 struct TableSlot {
     list: ListKind,
-    flight: Arc<Flight<TableResult>>,
+    flight: Arc<SharedWork<TableResult>>,
     kept: Mutex<Option<KeptTable>>,
 }
 
@@ -159,7 +159,7 @@ impl UpstreamServer {
             link: Mutex::default(),
             breaker: Mutex::new(Breaker::new()),
             about: Mutex::default(),
-            first: Flight::new(),
+            first: SharedWork::new(),
             tables: [ListKind::Templates, ListKind::Tools, ListKind::Prompts].map(TableSlot::new),
             watches: Mutex::default(),
             listeners: Mutex::default(),
@@ -370,7 +370,10 @@ impl UpstreamServer {
     }
 
     /// A page of the resources.
-    pub(crate) async fn resources(self: &Arc<Self>, cursor: Option<&str>) -> Result<ForeignPage, UpstreamError> {
+    pub(crate) async fn resources(
+        self: &Arc<Self>,
+        cursor: Option<&str>,
+    ) -> Result<ForeignPage, UpstreamError> {
         if cursor.is_none() && !self.introduction().await?.declares("resources") {
             return Ok(ForeignPage::default());
         }
@@ -383,8 +386,8 @@ impl UpstreamServer {
         cursor: Option<&str>,
     ) -> Result<ForeignPage, UpstreamError> {
         let (method, member, id) = terms(list);
-        let params =
-            cursor.map_or_else(|| "{}".to_owned(), |cursor| format!("{{\"cursor\":{}}}", wire::quoted(cursor)));
+        let params = cursor
+            .map_or_else(|| "{}".to_owned(), |cursor| format!("{{\"cursor\":{}}}", wire::quoted(cursor)));
         match self.request(method, &params, RequestOptions::reading()).await {
             Ok(result) => wire::page(&result, member, id, ClientLimits::default().page).ok_or_else(|| {
                 let reason = format!("its {member} are not a list");
@@ -520,11 +523,17 @@ impl UpstreamServer {
         if watches.len() >= MOST_WATCHES {
             return;
         }
-        let watch =
-            UpstreamWatch { count: 1, spelling: spelling.to_owned(), hearing: None, was_lost: false };
+        let watch = UpstreamWatch { count: 1, spelling: spelling.to_owned(), hearing: None, was_lost: false };
         watches.insert(uri.to_owned(), watch);
         drop(watches);
         self.subscribe(uri);
+    }
+
+    /// Counts every watch once more, and returns their URIs: each is ended with [`UpstreamServer::unhear`].
+    pub(crate) fn hold(&self) -> Vec<String> {
+        let mut watches = lock(&self.watches);
+        watches.iter_mut().for_each(|(_, watch)| watch.count += 1);
+        watches.keys().cloned().collect()
     }
 
     /// Ends what [`UpstreamServer::hear`] began.
@@ -594,7 +603,7 @@ impl UpstreamServer {
 
 impl TableSlot {
     fn new(list: ListKind) -> Self {
-        Self { list, flight: Flight::new(), kept: Mutex::default() }
+        Self { list, flight: SharedWork::new(), kept: Mutex::default() }
     }
 }
 

@@ -41,8 +41,7 @@ impl NamedTable {
 
     /// Whether a template matches `uri`.
     pub(crate) fn matches(&self, uri: &str) -> bool {
-        let is_match =
-            |template: &UriTemplate| matches!(template.match_uri(uri), Ok(Lookup::Match { .. }));
+        let is_match = |template: &UriTemplate| matches!(template.match_uri(uri), Ok(Lookup::Match { .. }));
         self.templates.iter().flatten().any(is_match)
     }
 }

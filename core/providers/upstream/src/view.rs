@@ -81,7 +81,7 @@ pub(crate) struct UriTarget {
 }
 
 /// A call of a tool, or for a prompt.
-pub(crate) struct NamedCall<'a> {
+pub(crate) struct ForeignCall<'a> {
     pub(crate) list: ListKind,
     pub(crate) method: &'a str,
     /// A JSON object.
@@ -429,19 +429,24 @@ impl UpstreamView {
 
     fn routes_of(&self, tables: &[Option<Arc<NamedTable>>]) -> NamedRoutes {
         let permits: Vec<_> = self.servers.iter().map(|own| move |name: &str| own.permits(name)).collect();
-        let servers = self.servers.iter().zip(tables).zip(&permits).map(|((own, table), permits)| NamingServer {
-            name: own.server.name(),
-            prefix: own.prefix.as_deref(),
-            table: table.as_ref(),
-            permits,
-        });
+        let servers =
+            self.servers.iter().zip(tables).zip(&permits).map(|((own, table), permits)| NamingServer {
+                name: own.server.name(),
+                prefix: own.prefix.as_deref(),
+                table: table.as_ref(),
+                permits,
+            });
         NamedRoutes::new(&servers.collect::<Vec<_>>())
     }
 
     /// The entries of a kind as the agent sees them: by server, in the order of their names here.
     fn items(&self, list: ListKind, tables: &[Option<Arc<NamedTable>>]) -> Vec<Vec<(String, String)>> {
         if let ListKind::Templates | ListKind::Resources = list {
-            return tables.iter().enumerate().map(|(at, table)| self.templates(at, table.as_deref())).collect();
+            return tables
+                .iter()
+                .enumerate()
+                .map(|(at, table)| self.templates(at, table.as_deref()))
+                .collect();
         }
         // All pages are claimed first, so that a name does not depend on the page of the list.
         for (at, table) in tables.iter().enumerate() {
@@ -495,8 +500,8 @@ impl UpstreamView {
     }
 
     /// Calls a tool, or gets a prompt.
-    pub(crate) async fn call(&self, call: NamedCall<'_>) -> Result<RawResult<'static>, ReadError> {
-        let NamedCall { list, method, params, revision, progress } = call;
+    pub(crate) async fn call(&self, call: ForeignCall<'_>) -> Result<RawResult<'static>, ReadError> {
+        let ForeignCall { list, method, params, revision, progress } = call;
         let given = wire::members(params).ok_or(ReadError::Failed)?;
         let name = given.get("name").and_then(Json::as_str).unwrap_or_default();
         let Some(target) = self.target(list, &name).await else {
@@ -517,7 +522,9 @@ impl UpstreamView {
                     "name" => writer.str("name", &target.name),
                     "_meta" => {
                         let passed = wire::passed_meta(value.raw());
-                        passed.iter().for_each(|meta| writer.value("_meta").extend_from_slice(meta.as_bytes()));
+                        passed
+                            .iter()
+                            .for_each(|meta| writer.value("_meta").extend_from_slice(meta.as_bytes()));
                     }
                     _ => writer.named(&member).extend_from_slice(value.raw().as_bytes()),
                 }
@@ -537,9 +544,8 @@ impl UpstreamView {
                 lock(&self.states).insert(state_digest(&target, &state), ());
             }
         }
-        result.meta = result
-            .meta
-            .map(|meta| wire::meta_with_page(&meta, &|uri| self.shown(target.server, uri)).into());
+        result.meta =
+            result.meta.map(|meta| wire::meta_with_page(&meta, &|uri| self.shown(target.server, uri)).into());
         Ok(result)
     }
 }
@@ -624,9 +630,12 @@ impl UpstreamView {
     /// Completes a variable of a template, or an argument of a prompt.
     pub(crate) async fn complete(&self, call: CompletionCall<'_>) -> Result<Completion<'static>, ReadError> {
         let targets = match call.is_prompt {
-            true => self.target(ListKind::Prompts, call.reference).await.into_iter().map(|target| {
-                UriTarget { server: target.server, uri: target.name }
-            }).collect(),
+            true => self
+                .target(ListKind::Prompts, call.reference)
+                .await
+                .into_iter()
+                .map(|target| UriTarget { server: target.server, uri: target.name })
+                .collect(),
             false => self.template_targets(call.reference).await,
         };
         let mut worst = None;
@@ -760,8 +769,12 @@ fn failed(server: &str, error: UpstreamError, is_read: bool) -> ReadError {
             let names_uri = members.as_ref().is_some_and(|members| members.get("uri").is_some());
             let answered = Answered { code, message: &message, kind: kind.as_deref(), names_uri };
             match answered.meaning() {
-                Meaning::NotFound | Meaning::AccessDenied | Meaning::InvalidUri if is_read => ReadError::NotFound,
-                _ => ReadError::Foreign { code: i32::try_from(code).unwrap_or(INTERNAL_ERROR), message, data },
+                Meaning::NotFound | Meaning::AccessDenied | Meaning::InvalidUri if is_read => {
+                    ReadError::NotFound
+                }
+                _ => {
+                    ReadError::Foreign { code: i32::try_from(code).unwrap_or(INTERNAL_ERROR), message, data }
+                }
             }
         }
         Failure::Timeout { after, .. } => ReadError::Timeout { after },

@@ -10,7 +10,9 @@ use crate::client::access;
 use crate::client::cache::ClientCacheKey;
 use crate::client::decode::{is_unsupported, refused};
 use crate::client::speak::OutgoingRequest;
-use crate::client::{CallOptions, Change, ClientCall, ClientError, ClientOutcome, Effect, Failure, ServerAbout};
+use crate::client::{
+    CallOptions, Change, ClientCall, ClientError, ClientOutcome, Effect, Failure, ServerAbout,
+};
 use crate::connection::{Body, Contents};
 use crate::jsonrpc::{Json, RawParams};
 use crate::meta;
@@ -59,7 +61,7 @@ struct Watched {
     spelling: String,
     watchers: Vec<u64>,
     /// The watches that want no contents.
-    heard: Vec<Hearing>,
+    heard: Vec<HeardWatch>,
     /// The watches that have not reported anything yet.
     fresh: Vec<u64>,
     /// The watched URIs above it, if it is not watched itself.
@@ -74,7 +76,7 @@ struct Watched {
 
 /// A watch that is told of changes, and reads nothing.
 #[derive(Debug)]
-struct Hearing {
+struct HeardWatch {
     id: u64,
     /// Whether it was told that its subscription is active.
     is_active: bool,
@@ -124,7 +126,12 @@ impl Machine {
             Ok(_) if closed => ClientError::from(Failure::Cancelled),
             Ok(_) if is_full => Failure::LimitReached { what: "watches" }.into(),
             Ok(canonical) => {
-                self.watches.add(NewWatch { id, kind, spelling: uri }, canonical.into(), now.tick, &mut self.timers);
+                self.watches.add(
+                    NewWatch { id, kind, spelling: uri },
+                    canonical.into(),
+                    now.tick,
+                    &mut self.timers,
+                );
                 self.connect(out);
                 return self.reconcile(now, out);
             }
@@ -497,13 +504,14 @@ impl Watches {
         [&self.listen, &self.next].into_iter().flatten().any(|listen| listen.id == id)
     }
 
+    /// Adds a watch. Returns whether it only hears, and its subscription is active already.
     fn add(
         &mut self,
         new: NewWatch<'_>,
         uri: Arc<str>,
         now: Millis,
         timers: &mut BTreeSet<(Millis, MachineTimer)>,
-    ) {
+    ) -> bool {
         let NewWatch { id, kind, spelling } = new;
         self.by_host.insert(id, uri.clone());
         let watched = self.watched.entry(uri.clone()).or_insert_with(|| Watched::new(spelling, Vec::new()));
@@ -512,7 +520,13 @@ impl Watches {
                 watched.watchers.push(id);
                 watched.fresh.push(id);
             }
-            WatchKind::Hearing => watched.heard.push(Hearing { id, is_active: false }),
+            WatchKind::Hearing => {
+                let is_active = watched.subscription == Subscription::Active;
+                watched.heard.push(HeardWatch { id, is_active });
+                if is_active {
+                    return true;
+                }
+            }
         }
         watched.is_dirty = true;
         if !watched.parents.is_empty() {
@@ -524,6 +538,7 @@ impl Watches {
             self.must_listen = true;
         }
         self.consider(&uri, now, timers);
+        false
     }
 
     fn add_descendant(

@@ -19,8 +19,8 @@ pub struct HttpOptions {
     pub verifier: Option<Arc<dyn Verifier>>,
     /// The proxy that says who a client is. Not together with [`Rules::auth`]. Default none.
     pub identity: Option<super::ProxyIdentity>,
-    /// Chooses another endpoint by the principal of a request, for a server whose clients see different servers: paths, tokens and
-    /// limits of HTTP stay those of this one. `None` for this endpoint itself. Default none.
+    /// Chooses another endpoint by the principal of a request, for a program whose clients see different servers: paths,
+    /// tokens and limits of HTTP stay those of this one. `None` is this endpoint itself. Default none.
     pub route: Option<RouteByPrincipal>,
     /// The certificate to serve with. Default none: plain HTTP.
     #[cfg(feature = "tls")]

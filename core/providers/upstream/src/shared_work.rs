@@ -18,20 +18,20 @@ const KEPT: Duration = Duration::from_secs(30);
 
 /// Work that is done once for all who want it at the same time.
 #[derive(Debug)]
-pub(crate) struct Flight<T> {
-    state: Mutex<FlightState<T>>,
+pub(crate) struct SharedWork<T> {
+    state: Mutex<SharedWorkState<T>>,
 }
 
 #[derive(Debug)]
-enum FlightState<T> {
+enum SharedWorkState<T> {
     Idle,
     Running { done: watch::Receiver<Option<T>>, is_late: bool },
     Late { value: T, at: Instant },
 }
 
-impl<T: Clone + Send + Sync + 'static> Flight<T> {
+impl<T: Clone + Send + Sync + 'static> SharedWork<T> {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(FlightState::Idle) })
+        Arc::new(Self { state: Mutex::new(SharedWorkState::Idle) })
     }
 
     /// The result of `work`, which is started if nobody waits for it yet; `None` if it is not there at `deadline`. The work
@@ -51,15 +51,15 @@ impl<T: Clone + Send + Sync + 'static> Flight<T> {
             Err(Some(done)) => done,
             Err(None) => {
                 let (sender, done) = watch::channel(None);
-                *self.lock() = FlightState::Running { done: done.clone(), is_late: false };
+                *self.lock() = SharedWorkState::Running { done: done.clone(), is_late: false };
                 let flight = self.clone();
                 let work = work();
                 runtime.spawn(async move {
                     let value = work.await;
                     if flight.is_late() && on_late(&value) {
-                        *flight.lock() = FlightState::Late { value: value.clone(), at: Instant::now() };
+                        *flight.lock() = SharedWorkState::Late { value: value.clone(), at: Instant::now() };
                     } else {
-                        *flight.lock() = FlightState::Idle;
+                        *flight.lock() = SharedWorkState::Idle;
                     }
                     let _ = sender.send(Some(value));
                 });
@@ -70,11 +70,11 @@ impl<T: Clone + Send + Sync + 'static> Flight<T> {
             Ok(Ok(value)) => value.clone(),
             // The task has panicked.
             Ok(Err(_)) => {
-                *self.lock() = FlightState::Idle;
+                *self.lock() = SharedWorkState::Idle;
                 None
             }
             Err(_elapsed) => {
-                if let FlightState::Running { is_late, .. } = &mut *self.lock() {
+                if let SharedWorkState::Running { is_late, .. } = &mut *self.lock() {
                     *is_late = true;
                 }
                 None
@@ -85,22 +85,22 @@ impl<T: Clone + Send + Sync + 'static> Flight<T> {
     /// A result that came late, or the work to wait for.
     fn join(&self) -> Result<T, Option<watch::Receiver<Option<T>>>> {
         let mut state = self.lock();
-        match std::mem::replace(&mut *state, FlightState::Idle) {
-            FlightState::Late { value, at } if at.elapsed() < KEPT => Ok(value),
-            FlightState::Running { done, is_late } => {
+        match std::mem::replace(&mut *state, SharedWorkState::Idle) {
+            SharedWorkState::Late { value, at } if at.elapsed() < KEPT => Ok(value),
+            SharedWorkState::Running { done, is_late } => {
                 let joined = done.clone();
-                *state = FlightState::Running { done, is_late };
+                *state = SharedWorkState::Running { done, is_late };
                 Err(Some(joined))
             }
-            FlightState::Late { .. } | FlightState::Idle => Err(None),
+            SharedWorkState::Late { .. } | SharedWorkState::Idle => Err(None),
         }
     }
 
     fn is_late(&self) -> bool {
-        matches!(&*self.lock(), FlightState::Running { is_late: true, .. })
+        matches!(&*self.lock(), SharedWorkState::Running { is_late: true, .. })
     }
 
-    fn lock(&self) -> MutexGuard<'_, FlightState<T>> {
+    fn lock(&self) -> MutexGuard<'_, SharedWorkState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
