@@ -156,7 +156,9 @@ fn reload(
     let configs = self::worlds(args)?;
     let has_agents = configs.iter().any(|config| config.agent.is_some());
     if args.http.is_some() && has_agents != agents.is_some() {
-        return Err(Failed::usage("whether there are agents is decided at the start; start the gateway again"));
+        return Err(Failed::usage(
+            "whether there are agents is decided at the start; start the gateway again",
+        ));
     }
     let mut changed = 0;
     let mut next = Vec::with_capacity(configs.len());
@@ -225,7 +227,9 @@ async fn serve_http(
             (tokio::spawn(listener.serve()), endpoint)
         }
         HttpAddress::Systemd => {
-            return Err(Failed::usage("--http systemd: the gateway takes no socket; name a port, or unix:PATH"));
+            return Err(Failed::usage(
+                "--http systemd: the gateway takes no socket; name a port, or unix:PATH",
+            ));
         }
     };
     tokio::pin!(serves);

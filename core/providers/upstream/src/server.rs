@@ -9,8 +9,8 @@
 //! Law: it knows no agent. What it keeps for all of them is `public`; everything else belongs to the view that asked.
 
 use crate::breaker::Breaker;
-use crate::shared_work::SharedWork;
 use crate::recent::RecentTable;
+use crate::shared_work::SharedWork;
 use crate::table::{MOST_ITEMS, MOST_PAGES, NamedTable};
 use crate::wire::{self, ForeignPage};
 use mcp_resources_client::{

@@ -427,7 +427,6 @@ fn a_change_is_heard_of_without_a_read() {
         world.act(|machine, now, out| machine.hear(1, "n://a", now, out));
         world.pass(1_000);
         world.act(|machine, now, out| machine.hear(2, "n://a", now, out));
-        eprintln!("{:?}", world.machine.watches);
         world.pass(1_000);
         assert_eq!(world.logged(), ["1: active", "2: active"], "{revision}");
         for value in 2..9 {

@@ -126,12 +126,10 @@ impl Machine {
             Ok(_) if closed => ClientError::from(Failure::Cancelled),
             Ok(_) if is_full => Failure::LimitReached { what: "watches" }.into(),
             Ok(canonical) => {
-                self.watches.add(
-                    NewWatch { id, kind, spelling: uri },
-                    canonical.into(),
-                    now.tick,
-                    &mut self.timers,
-                );
+                let new = NewWatch { id, kind, spelling: uri };
+                if self.watches.add(new, canonical.into(), now.tick, &mut self.timers) {
+                    return out.push(Effect::Heard { watch: id, is_first: true });
+                }
                 self.connect(out);
                 return self.reconcile(now, out);
             }
