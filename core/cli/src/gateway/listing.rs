@@ -4,7 +4,7 @@ use super::world::WorldConfig;
 use crate::Outcome;
 use crate::output;
 use mcp_resources_provider_upstream::{UpstreamSummary, Upstreams};
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::time::Duration;
 
 /// The time for a look at a server: it may have to be started.
@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_secs(15);
 
 /// Prints a table for each agent.
 pub(super) async fn print(upstreams: &Upstreams, worlds: Vec<WorldConfig>) -> Outcome {
-    let mut out = io::stdout().lock();
+    let mut out = anstream::stdout().lock();
     let count = worlds.len();
     for (number, world) in worlds.into_iter().enumerate() {
         let agent = world.agent.clone();

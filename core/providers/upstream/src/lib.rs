@@ -81,7 +81,8 @@ impl Upstreams {
     pub fn provider(&self, mut configs: Vec<ServerConfig>) -> Result<UpstreamProvider, ConfigError> {
         let wrong = |message: String| ConfigError { message };
         configs.sort_by(|one, other| one.name.cmp(&other.name));
-        if let Some([one, _]) = configs.array_windows().find(|[one, other]| one.name == other.name) {
+        let others = configs.iter().skip(1);
+        if let Some((one, _)) = configs.iter().zip(others).find(|(one, other)| one.name == other.name) {
             return Err(wrong(format!("two servers are named {:?}", one.name)));
         }
         let mut servers = Vec::with_capacity(configs.len());
