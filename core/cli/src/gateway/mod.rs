@@ -164,23 +164,31 @@ fn reload(
     let mut next = Vec::with_capacity(configs.len());
     // What clients watch stays subscribed until the new views have subscribed to it too.
     let held = upstreams.hold();
+    let mut failed = None;
     for config in configs {
-        match worlds.iter().position(|world| world.agent == config.agent) {
+        let replaced = match worlds.iter().position(|world| world.agent == config.agent) {
             Some(at) => {
-                let mut world = worlds.swap_remove(at);
-                changed += usize::from(world.replace(config, upstreams)?);
-                next.push(world);
+                next.push(worlds.swap_remove(at));
+                next.last_mut().map_or(Ok(false), |world| world.replace(config, upstreams))
             }
-            None => {
-                changed += 1;
-                next.push(World::new(config, upstreams)?);
-            }
+            None => World::new(config, upstreams).map(|world| next.push(world)).map(|()| true),
+        };
+        match replaced {
+            Ok(is_other) => changed += usize::from(is_other),
+            Err(error) => drop(failed.get_or_insert(error)),
         }
+    }
+    if failed.is_some() {
+        // Nobody loses an agent to a mistake about another one.
+        next.append(worlds);
     }
     changed += worlds.len();
     *worlds = next;
     if let Some(agents) = agents {
         agents.replace(worlds)?;
+    }
+    if let Some(error) = failed {
+        return Err(error);
     }
     let upstreams = upstreams.clone();
     tokio::spawn(async move {

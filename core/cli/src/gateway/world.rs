@@ -98,7 +98,7 @@ impl World {
             .map_err(|error| Failed::usage(error.to_string()))?;
         let WorldConfig { agent, token, servers } = config;
         let configured = described(&servers);
-        let mount = mount(&server, servers, upstreams)?;
+        let mount = mount(&server, upstreams.provider(servers)?)?;
         Ok(Self { agent, token, server, mount, configured })
     }
 
@@ -110,8 +110,9 @@ impl World {
         if configured == self.configured {
             return Ok(false);
         }
+        let provider = upstreams.provider(config.servers)?;
         self.server.unmount(self.mount);
-        self.mount = mount(&self.server, config.servers, upstreams)?;
+        self.mount = mount(&self.server, provider)?;
         self.configured = configured;
         Ok(true)
     }
@@ -125,12 +126,8 @@ pub(super) fn builder() -> Builder {
     })
 }
 
-fn mount(
-    server: &ResourceServer,
-    servers: Vec<ServerConfig>,
-    upstreams: &Upstreams,
-) -> Result<MountId, Failed> {
-    let provider = Arc::new(upstreams.provider(servers)?);
+fn mount(server: &ResourceServer, provider: UpstreamProvider) -> Result<MountId, Failed> {
+    let provider = Arc::new(provider);
     let mount = server.mount(provider.clone()).map_err(|error| Failed::usage(error.to_string()))?;
     let introduced = Arc::new(Notify::new());
     let notify = introduced.clone();
