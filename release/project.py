@@ -25,6 +25,7 @@ CRATES = (
     "mcp-resources-provider-db",
     "mcp-resources-provider-api",
     "mcp-resources-provider-local",
+    "mcp-resources-provider-upstream",
     "mcp-resources-providers",
     "mcp-resources-serve",
     "mcp-resources",

@@ -36,6 +36,7 @@ CRATES = {
     "mcp-resources-provider-kit": "core/providers/kit",
     "mcp-resources-provider-local": "core/providers/local",
     "mcp-resources-provider-text": "core/providers/text",
+    "mcp-resources-provider-upstream": "core/providers/upstream",
     "mcp-resources-providers": "core/providers",
     "mcp-resources-serve": "core/serve",
     "mcp-resources-template": "core/template",

@@ -30,6 +30,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Serve(Serve),
     Dev(Dev),
+    Gateway(Gateway),
     Token(Token),
     Triggers(Triggers),
     Ls(Ls),
@@ -152,6 +153,26 @@ pub(crate) struct Dev {
     /// The command that starts the server, over stdio
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName)]
     pub(crate) command: Vec<String>,
+}
+
+/// Serve what other servers have, to each agent its own
+#[derive(Args, Debug)]
+#[command(after_help = "The file is an mcpServers file, with agents if there are several:
+  agents: {web: {token_env: WEB_TOKEN, mcpServers: {files: {resources: ['file:///pub/**']}}}}
+Example: mcp-resources gateway --config team.yaml --http 8000")]
+pub(crate) struct Gateway {
+    /// The file with mcpServers and agents, YAML or JSON
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: PathBuf,
+    /// Serve over HTTP: [HOST:]PORT, or unix:PATH
+    #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse)]
+    pub(crate) http: Option<HttpAddress>,
+    /// Serve this agent alone
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Print what each agent has, and serve nothing
+    #[arg(long, conflicts_with = "http")]
+    pub(crate) list: bool,
 }
 
 /// Make, list and revoke the bearer tokens of `serve`

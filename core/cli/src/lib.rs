@@ -4,6 +4,7 @@
 //!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-runtime)
 //!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
 //!                ├─▶ serve: the server of a file or of words (mcp-resources-serve), at an address
+//!                ├─▶ gateway: other servers, each agent its own
 //!                ├─▶ dev: another server, started again when its sources change
 //!                └─▶ token, install, uninstall, completions: no server
 //! ```
@@ -11,7 +12,7 @@
 //! Law: stdout has only data. Texts of a server reach a terminal only through `output::plain` or `output::lines`.
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong usage; `lint` has its own. 130 and 143 after SIGINT and SIGTERM, which are the
-//! usual end of `serve`: 0.
+//! usual end of `serve` and `gateway`: 0.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod args;
@@ -22,6 +23,7 @@ mod connect;
 mod dev;
 mod error;
 mod files;
+mod gateway;
 mod install;
 mod lint;
 mod ls;
@@ -65,6 +67,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Dev(dev) => {
             dev::run(&dev, argv.first().map_or("mcp-resources".as_ref(), OsString::as_os_str))
         }
+        Command::Gateway(gateway) => gateway::run(&gateway),
         Command::Token(token) => token::run(&token),
         Command::Triggers(triggers) => serve::triggers(&triggers),
         Command::Ls(ls) => connect::with(ls.server.clone(), async |client| ls::run(&ls, client).await),

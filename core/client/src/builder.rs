@@ -2,7 +2,7 @@
 
 use crate::config::{ClientConfig, ConfigError, ServerConfig};
 use crate::handle::{Client, Inner};
-use crate::hooks::{Answer, Answers, Hooks, LIST_CHANGES, NoteFn};
+use crate::hooks::{Answer, Answers, Hooks, LIST_CHANGES, NoteFn, NotifiedFn};
 use crate::link::ServerHandle;
 use crate::target::Target;
 use mcp_resources_engine::client::{
@@ -27,6 +27,7 @@ pub struct ClientBuilder {
     answers: HashMap<String, Answers>,
     note: Option<NoteFn>,
     left_out: Option<NoteFn>,
+    notified: Option<NotifiedFn>,
     limits: ClientLimits,
     runtime: Option<Handle>,
 }
@@ -119,6 +120,15 @@ impl ClientBuilder {
         self
     }
 
+    /// Calls `notified` with the name of a server, the method and the params of each notification that the client does not
+    /// handle itself: a JSON object, not checked otherwise. With [`Client::list_changes`], changes of the lists of tools and
+    /// prompts are among them.
+    #[must_use]
+    pub fn on_notification(mut self, notified: impl Fn(&str, &str, &str) + Send + Sync + 'static) -> Self {
+        self.notified = Some(Arc::new(notified));
+        self
+    }
+
     /// Sets the limits on data from servers.
     #[must_use]
     pub fn limits(mut self, limits: ClientLimits) -> Self {
@@ -153,8 +163,13 @@ impl ClientBuilder {
             return Err(wrong(format!("{method:?} is not a question of servers; expected one of {known}")));
         }
         let (lists, _) = broadcast::channel(LIST_CHANGES);
-        let hooks =
-            Arc::new(Hooks { answers: self.answers, note: self.note, left_out: self.left_out, lists });
+        let hooks = Arc::new(Hooks {
+            answers: self.answers,
+            note: self.note,
+            left_out: self.left_out,
+            notified: self.notified,
+            lists,
+        });
         let mut links: Vec<Arc<ServerHandle>> = Vec::with_capacity(self.servers.len());
         let mut servers = self.servers;
         servers.sort_by(|one, other| one.name.cmp(&other.name));
@@ -169,6 +184,7 @@ impl ClientBuilder {
             options.revision = self.revision;
             options.has_exchanges = matches!(server.target, Target::Url { .. });
             options.answers = hooks.answers.keys().cloned().collect();
+            options.reports_notifications = hooks.notified.is_some();
             options.limits = self.limits.clone();
             options.limits.timeout = server.timeout.or(self.timeout).unwrap_or(options.limits.timeout);
             options.seed = getrandom::u64().unwrap_or_default();

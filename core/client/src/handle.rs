@@ -2,7 +2,7 @@
 
 use crate::builder::ClientBuilder;
 use crate::config::ConfigError;
-use crate::hooks::{Hooks, ProgressFn};
+use crate::hooks::{Heard, Hooks, ProgressFn};
 use crate::link::ServerHandle;
 use crate::listing::{Listing, ListingKind};
 use crate::watch::{Watch, WatchLocation};
@@ -140,6 +140,21 @@ impl Client {
             },
         }
         watch
+    }
+
+    /// Reports changes of a resource of one server, without reading it, until the returned [`Hearing`] is dropped. `report` is
+    /// called on the task of the server, and must not block.
+    ///
+    /// # Errors
+    /// [`ClientError`] if there are several servers and none is chosen with [`Client::with`].
+    pub fn hear(
+        &self,
+        uri: &str,
+        report: impl Fn(Heard) + Send + Sync + 'static,
+    ) -> Result<Hearing, ClientError> {
+        let link = self.only()?;
+        let id = link.hear(uri, Arc::new(report));
+        Ok(Hearing { link, id })
     }
 
     /// Sends a request with any method to one server, and returns its result as JSON text. `params` is the text of a
@@ -319,6 +334,20 @@ impl Client {
 fn begin(link: &Arc<ServerHandle>, uri: &str, watching: Arc<ClientWatching>, at: &WatchLocation) {
     let id = link.watch(uri, watching);
     *at.lock().unwrap_or_else(PoisonError::into_inner) = Some((link.clone(), id));
+}
+
+/// A resource that is heard of: [`Client::hear`]. Dropping it ends the subscription.
+#[derive(Debug)]
+#[must_use = "dropping it ends the subscription"]
+pub struct Hearing {
+    link: Arc<ServerHandle>,
+    id: u64,
+}
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        self.link.unwatch(self.id);
+    }
 }
 
 /// A stream of list changes: [`Client::list_changes`].

@@ -1,6 +1,6 @@
 //! The callbacks of a client's program, as the tasks of its servers use them.
 
-use mcp_resources_engine::client::{ClientQuestion, Progress};
+use mcp_resources_engine::client::{ClientError, ClientQuestion, Progress};
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -11,17 +11,33 @@ use tokio::sync::broadcast;
 pub type Answer = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 /// A callback for the progress of requests.
 pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
+/// A callback for the reports of [`Client::hear`](crate::Client::hear).
+pub type HearFn = Arc<dyn Fn(Heard) + Send + Sync>;
+/// A callback for notifications: the server, the method, and the params as a JSON object.
+pub(super) type NotifiedFn = Arc<dyn Fn(&str, &str, &str) + Send + Sync>;
 pub(super) type Answers = Arc<dyn Fn(ClientQuestion) -> Answer + Send + Sync>;
 pub(super) type NoteFn = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Maximum number of list changes queued for a slow listener; it misses older ones.
 pub(super) const LIST_CHANGES: usize = 64;
 
+/// A report about a resource that is heard of, but not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The subscription is active: changes are reported from now on.
+    Active,
+    /// The resource may have changed.
+    Changed,
+    /// The server offers no subscriptions, or cannot be reached at the start. This is the last report.
+    Ended(ClientError),
+}
+
 /// The callbacks used by the tasks of a client.
 pub(super) struct Hooks {
     pub(super) answers: HashMap<String, Answers>,
     pub(super) note: Option<NoteFn>,
     pub(super) left_out: Option<NoteFn>,
+    pub(super) notified: Option<NotifiedFn>,
     pub(super) lists: broadcast::Sender<Arc<str>>,
 }
 
@@ -35,6 +51,12 @@ impl Hooks {
     pub(super) fn left_out(&self, server: &str, what: &str) {
         if let Some(call) = self.left_out.as_ref().or(self.note.as_ref()) {
             call(server, what);
+        }
+    }
+
+    pub(super) fn notified(&self, server: &str, method: &str, params: &str) {
+        if let Some(call) = &self.notified {
+            call(server, method, params);
         }
     }
 

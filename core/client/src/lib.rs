@@ -50,12 +50,15 @@ pub use config::{ClientConfig, ConfigError, ServerConfig};
 // Hidden, for the command: the file of `serve` has the same references.
 #[doc(hidden)]
 pub use config::ExpandScope;
-pub use handle::{Client, ListChanges, ListScope};
-pub use hooks::{Answer, ProgressFn};
+pub use handle::{Client, Hearing, ListChanges, ListScope};
+pub use hooks::{Answer, HearFn, Heard, ProgressFn};
 pub use listing::Listing;
 pub use mcp_resources_engine::client::{
     AllowList, Change, ClientError, ClientLimits, ClientQuestion, Failure, Listed, Progress, ServerAbout,
 };
 pub use runtime::runtime;
+// Hidden, for the command: a gateway leaves no server behind.
 pub use target::{StreamConnector, Target};
+#[doc(hidden)]
+pub use transport::guard_children;
 pub use watch::Watch;

@@ -3,7 +3,7 @@
 //! Law: the task contains no protocol logic. It carries out the machine's effects in order, and waits only for its own
 //! event sources.
 
-use crate::hooks::{Answers, Hooks, ProgressFn};
+use crate::hooks::{Answers, HearFn, Heard, Hooks, ProgressFn};
 use crate::target::Target;
 use crate::transport::{ClientTransport, Inbound};
 use crate::watching::ClientWatching;
@@ -45,6 +45,7 @@ enum LinkCommand {
     Call { id: u64, call: ClientCall, options: CallOptions, waiter: CallWaiter },
     Cancel(u64),
     Watch { id: u64, uri: String, watching: Arc<ClientWatching> },
+    Hear { id: u64, uri: String, hearer: HearFn },
     Unwatch(u64),
     WatchLists,
     About(AboutSender),
@@ -89,6 +90,7 @@ impl ServerHandle {
             alarm: None,
             waiters: HashMap::new(),
             watchings: HashMap::new(),
+            hearers: HashMap::new(),
             questions: HashMap::new(),
             about_senders: Vec::new(),
             closing: Vec::new(),
@@ -117,6 +119,13 @@ impl ServerHandle {
     pub(super) fn watch(&self, uri: &str, watching: Arc<ClientWatching>) -> u64 {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         self.send(LinkCommand::Watch { id, uri: uri.into(), watching });
+        id
+    }
+
+    /// Starts a watch that reads nothing and reports to `hearer`. Returns its number, for [`ServerHandle::unwatch`].
+    pub(super) fn hear(&self, uri: &str, hearer: HearFn) -> u64 {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.send(LinkCommand::Hear { id, uri: uri.into(), hearer });
         id
     }
 
@@ -182,6 +191,7 @@ struct LinkTask {
     alarm: Option<(Millis, Pin<Box<Sleep>>)>,
     waiters: HashMap<u64, CallWaiter>,
     watchings: HashMap<u64, Arc<ClientWatching>>,
+    hearers: HashMap<u64, HearFn>,
     questions: HashMap<u64, AbortHandle>,
     about_senders: Vec<AboutSender>,
     /// Transports that are shutting down.
@@ -288,8 +298,13 @@ impl LinkTask {
                 self.watchings.insert(id, watching);
                 self.machine.watch(id, &uri, now, out);
             }
+            LinkCommand::Hear { id, uri, hearer } => {
+                self.hearers.insert(id, hearer);
+                self.machine.hear(id, &uri, now, out);
+            }
             LinkCommand::Unwatch(id) => {
                 self.watchings.remove(&id);
+                self.hearers.remove(&id);
                 self.machine.unwatch(id, now, out);
             }
             LinkCommand::WatchLists => self.machine.watch_lists(now, out),
@@ -367,6 +382,17 @@ impl LinkTask {
                     {
                         report(progress);
                     }
+                }
+                Effect::Heard { watch, is_first } => {
+                    let hearer = self.hearers.get(&watch);
+                    hearer.inspect(|report| report(if is_first { Heard::Active } else { Heard::Changed }));
+                }
+                Effect::Changed { watch, change: Err(error) } if self.hearers.contains_key(&watch) => {
+                    let hearer = self.hearers.remove(&watch);
+                    let _ = hearer.map(|report| report(Heard::Ended(error)));
+                }
+                Effect::Notified { method, params } => {
+                    self.hooks.notified(self.machine.server(), &method, &params);
                 }
                 Effect::Changed { watch, change } => {
                     let is_over = change.is_err();

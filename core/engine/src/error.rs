@@ -65,6 +65,15 @@ pub enum ReadError {
         /// `data`, as JSON text.
         data: Option<String>,
     },
+    /// The error of another server, passed on as it came.
+    Foreign {
+        /// Its code.
+        code: i32,
+        /// Its message.
+        message: String,
+        /// Its `data`, as JSON text. Left out if it is not an object.
+        data: Option<String>,
+    },
 }
 
 impl ReadError {
@@ -81,7 +90,7 @@ impl ReadError {
             Self::RateLimited { .. } => "rate_limited",
             Self::InputRequired => "input_required",
             Self::InputDeclined => "input_declined",
-            Self::Custom { .. } => return None,
+            Self::Custom { .. } | Self::Foreign { .. } => return None,
         })
     }
 
@@ -162,7 +171,7 @@ impl fmt::Display for ReadError {
             Self::RateLimited { .. } => f.write_str("Too many requests"),
             Self::InputRequired => f.write_str("Input from the client is required"),
             Self::InputDeclined => f.write_str("The required input was declined"),
-            Self::Custom { message, .. } => f.write_str(message),
+            Self::Custom { message, .. } | Self::Foreign { message, .. } => f.write_str(message),
         }
     }
 }

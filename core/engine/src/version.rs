@@ -199,7 +199,7 @@ impl Revision {
     pub fn code(self, error: &ReadError) -> i32 {
         let modern = self.is_modern();
         match error {
-            ReadError::Custom { code, .. } => *code,
+            ReadError::Custom { code, .. } | ReadError::Foreign { code, .. } => *code,
             ReadError::InvalidParameter { .. }
             | ReadError::RefusedParameter { .. }
             | ReadError::InvalidUri => INVALID_PARAMS,

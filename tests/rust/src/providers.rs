@@ -1,7 +1,7 @@
 //! What providers need of lists, reads, subscriptions and completions, on the wire.
 
 use crate::talk::{info, parse};
-use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, MountId};
+use mcp_resources_engine::catalog::{Edit, HandlerId, ItemSource, ListKind, MountId};
 use mcp_resources_engine::connection::{
     Answer, Arrival, Completion, Connection, ConnectionKind, Contents, Event, Events, Item, ListPage,
     ReadResult, RequestOutcome, RequestToken,
@@ -116,7 +116,7 @@ fn guarded(policy: &str) -> EngineOptions {
 }
 
 fn source(key: &str, handler: HandlerId, mount: MountId, pages: bool) -> Edit {
-    Edit::AddSource { key: key.into(), handler, mount, pages }
+    Edit::AddSource { list: ListKind::Resources, key: key.into(), handler, mount, pages }
 }
 
 fn template(template: Template, handler: HandlerId, mount: MountId) -> Edit {

@@ -4,6 +4,7 @@ use super::ServerConfig;
 use super::expand::ExpandScope;
 use crate::target::Target;
 use mcp_resources_engine::client::{Access, AllowList};
+use mcp_resources_engine::guard::Glob;
 use mcp_resources_engine::suggest::unexpected;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) type JsonEntry = Map<String, Value>;
 
 /// The keys with a meaning here.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 15] = [
     "command",
     "args",
     "env",
@@ -21,7 +22,9 @@ const KNOWN: [&str; 13] = [
     "url",
     "headers",
     "resources",
+    "tools",
     "timeout",
+    "idle",
     "prefix",
     "type",
     "disabled",
@@ -29,7 +32,7 @@ const KNOWN: [&str; 13] = [
 ];
 
 /// Keys of other clients, about tools, sign-in and appearance.
-const IGNORED: [&str; 27] = [
+const IGNORED: [&str; 26] = [
     "allowedTools",
     "alwaysAllow",
     "alwaysLoad",
@@ -54,7 +57,6 @@ const IGNORED: [&str; 27] = [
     "sandbox",
     "sandboxEnabled",
     "title",
-    "tools",
     "trust",
     "version",
 ];
@@ -94,6 +96,8 @@ pub(super) fn check_keys(at: &str, entry: &JsonEntry) -> Result<(), String> {
                 let given = if value.is_number() { value.to_string() } else { kind(value).into() };
                 return Err(format!("{path} must be a whole number of milliseconds above 0, not {given}"));
             }
+            "tools" => drop(tools(&path, value)?),
+            "idle" => drop(idle(&path, value)?),
             "prefix" if !is_prefix(string(&path, value)?) => {
                 return Err(format!(
                     "{path} must be letters, digits, \"-\", \"_\" and \".\", and no more than 64"
@@ -211,6 +215,8 @@ pub(super) fn resolve(
         is_restricted: resources.is_some(),
         timeout: entry.get("timeout").and_then(Value::as_u64),
         prefix: entry.get("prefix").and_then(Value::as_str).map(str::to_owned),
+        tools: entry.get("tools").map(|value| tools(&join(at, "tools"), value)).transpose()?.flatten(),
+        idle: entry.get("idle").map(|value| idle(&join(at, "idle"), value)).transpose()?,
     })
 }
 
@@ -275,6 +281,42 @@ fn allowed(at: &str, value: &Value) -> Result<AllowList, String> {
         true => Ok(AllowList::Everything),
         false => Ok(AllowList::Globs(globs.into_iter().map(|(_, glob)| glob.to_owned()).collect())),
     }
+}
+
+/// The globs of names in `tools`; `None` for all tools. An object is another client's, about approval, and not read here.
+fn tools(at: &str, value: &Value) -> Result<Option<Vec<String>>, String> {
+    let globs = match value {
+        Value::Object(_) => return Ok(None),
+        Value::String(glob) => vec![(at.to_owned(), glob.as_str())],
+        Value::Array(_) => strings(at, value)?,
+        other => return Err(format!("{at} must be a list of globs or \"*\", not {}", kind(other))),
+    };
+    for (at, glob) in &globs {
+        Glob::parse(glob).map_err(|error| {
+            let shown: String = glob.chars().take(100).collect();
+            format!("{at}: {shown:?} is not a glob: {} at byte {}", error.reason, error.offset)
+        })?;
+    }
+    match globs.iter().any(|(_, glob)| *glob == "*") {
+        true => Ok(None),
+        false => Ok(Some(globs.into_iter().map(|(_, glob)| glob.to_owned()).collect())),
+    }
+}
+
+/// The time in `idle`, in ms: a number, or a number with a unit.
+fn idle(at: &str, value: &Value) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 5] =
+        [("ms", 1), ("min", 60_000), ("s", 1_000), ("h", 3_600_000), ("m", 60_000)];
+    let time = match value {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => UNITS
+            .iter()
+            .find_map(|(unit, ms)| text.strip_suffix(unit)?.trim_end().parse::<u64>().ok()?.checked_mul(*ms)),
+        _ => None,
+    };
+    let wrong =
+        || format!("{at} must be a time above 0, such as \"10min\", \"90s\" or a number of milliseconds");
+    time.filter(|ms| *ms > 0).ok_or_else(wrong)
 }
 
 /// Replaces the variables in a string or a list of strings.

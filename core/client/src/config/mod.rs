@@ -29,6 +29,8 @@ use std::path::{Path, PathBuf};
 ///     resources: ["file:///project/src/**/*.ts"]   # globs or "*"; missing: nothing
 ///     timeout: 10000                               # ms for one request
 ///     prefix: fs                                   # for a gateway
+///     tools: ["read_*"]                            # for a gateway: globs or "*"; missing: all
+///     idle: 10min                                  # for a gateway: end it when it was not used for so long
 /// agents:
 ///   frontend:
 ///     token_env: FRONTEND_TOKEN                    # or token: for a gateway over HTTP
@@ -42,8 +44,8 @@ use std::path::{Path, PathBuf};
 /// The keys of real `mcpServers` files are understood: `type`, `cwd`, `envFile` (lines `KEY=VALUE`; `env` wins), `disabled` or
 /// `enabled`, and VS Code's `servers` instead of `mcpServers`. A relative `cwd` or `envFile` starts at the file's folder. A
 /// relative `command` is looked up as the system does it: in `PATH`, or with a slash from the directory of the process.
-/// Keys about tools and appearance, such as `autoApprove` and `description`, are ignored; so are keys that begin with `_` or
-/// `x-`. Any other key is an error.
+/// Other keys about tools, and those about appearance, such as `autoApprove` and `description`, are ignored; so are keys
+/// that begin with `_` or `x-`. Any other key is an error.
 ///
 /// In strings, `${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced by environment variables; `${workspaceFolder}`,
 /// `${workspaceFolderBasename}`, `${userHome}`, `${pathSeparator}` and `${/}` as VS Code and Cursor do it. They are replaced
@@ -86,13 +88,26 @@ pub struct ServerConfig {
     pub timeout: Option<Millis>,
     /// The prefix that a gateway adds to its URIs.
     pub prefix: Option<String>,
+    /// Globs of the names of tools and prompts that a gateway offers; `None` for all.
+    pub tools: Option<Vec<String>>,
+    /// The time without a request after which a gateway ends the server, in ms; `None` for never.
+    pub idle: Option<Millis>,
 }
 
 impl ServerConfig {
     /// A server without further settings.
     pub fn new(name: impl Into<String>, target: Target, resources: AllowList) -> Self {
         let is_restricted = resources != AllowList::Nothing;
-        Self { name: name.into(), target, resources, is_restricted, timeout: None, prefix: None }
+        Self {
+            name: name.into(),
+            target,
+            resources,
+            is_restricted,
+            timeout: None,
+            prefix: None,
+            tools: None,
+            idle: None,
+        }
     }
 }
 
@@ -154,6 +169,16 @@ impl ClientConfig {
     /// The names of all servers in `mcpServers`, including disabled ones.
     pub fn server_names(&self) -> impl Iterator<Item = &str> {
         self.servers.keys().map(String::as_str)
+    }
+
+    /// The names of the servers of `agent`, or of all without an agent; without disabled ones.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for an unknown agent.
+    pub fn server_names_of(&self, agent: Option<&str>) -> Result<Vec<String>, ConfigError> {
+        let (_, entries) = self.entries(agent)?;
+        let used = entries.iter().filter(|(_, entry)| !entry::is_disabled(entry));
+        Ok(used.map(|(name, _)| name.clone()).collect())
     }
 
     /// The names of the agents.

@@ -3,6 +3,7 @@
 //! Law: a thread waits for the child, so that it is reaped even if the runtime ends. Its group is signalled only until
 //! the child is reaped, because after that another process may have its number.
 
+use super::guard;
 use super::stderr::LastLines;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -67,7 +68,9 @@ impl ChildProgram<'_> {
         let pipes = child.stdin.take().zip(child.stdout.take());
         // The thread waits for this.
         let _ = child.stderr.take().map(|stderr| follow.send(stderr));
-        let group = Arc::new(ProcessGroup(Mutex::new(Pid::from_raw(child.id().cast_signed()))));
+        let leader = Pid::from_raw(child.id().cast_signed());
+        leader.into_iter().for_each(|leader| guard::report(leader, true));
+        let group = Arc::new(ProcessGroup(Mutex::new(leader)));
         let (tell, status) = watch::channel(None);
         // The thread waits for this, and ends only after the child.
         let _ = sender.send((child, group.clone(), tell));
@@ -154,6 +157,7 @@ impl ProcessGroup {
     fn finish(&self) {
         if let Some(group) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = kill_process_group(group, Signal::KILL);
+            guard::report(group, false);
         }
     }
 }

@@ -3,6 +3,7 @@
 mod child;
 mod endpoint;
 mod events;
+mod guard;
 mod http;
 mod pipe;
 mod redirect;
@@ -14,6 +15,7 @@ mod wire;
 
 use crate::target::Target;
 use child::ChildProgram;
+pub use guard::guard_children;
 use http::Http;
 use mcp_resources_engine::client::{NotCarried, Outgoing};
 use pipe::ClientPipe;

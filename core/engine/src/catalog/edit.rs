@@ -13,7 +13,7 @@ use crate::catalog::named::{PromptEntry, ToolEntry, ToolSource};
 use crate::catalog::routes::{Shapes, TemplateRoutes, position, warning};
 use crate::catalog::sources::SourceEntry;
 use crate::catalog::template_tool::{self, ToolTemplate};
-use crate::catalog::{Catalog, CatalogRoute};
+use crate::catalog::{Catalog, CatalogRoute, ListKind};
 use crate::resource::{Prompt, ReadTool, RegistrationError, Resource, Template, Tool};
 use crate::suggest;
 use mcp_resources_template::uri;
@@ -79,8 +79,11 @@ pub enum Edit {
         /// The text of the template.
         uri_template: String,
     },
-    /// Adds a source of `resources/list` without a template. Such sources follow the templates, sorted by key.
+    /// Adds a source of a list without a template. Such sources follow the catalogue's own items and, among resources, the
+    /// templates that list; they are sorted by key.
     AddSource {
+        /// The list that it adds to.
+        list: ListKind,
         /// Its unique key, of at most 1,024 bytes. Cursors contain it, so keep it the same after a restart.
         key: String,
         /// The handler that lists.
@@ -168,6 +171,15 @@ pub enum Edit {
     /// of a mount list such URIs.
     SetFallback {
         /// The handler; `None` removes it.
+        handler: Option<HandlerId>,
+    },
+    /// Sets the handler of tools (or prompts, for [`ListKind::Prompts`]) that are not registered; `None` removes it. It
+    /// is called as for a custom method, with the params as they came, and answers with the whole result. Does nothing
+    /// for the other lists.
+    SetNamedFallback {
+        /// The list of the names.
+        list: ListKind,
+        /// The handler.
         handler: Option<HandlerId>,
     },
 }
@@ -270,8 +282,8 @@ impl Draft {
             Edit::AddForeignTemplate { mount, uri_template, json } => {
                 return self.add_foreign(mount, uri_template, json);
             }
-            Edit::AddSource { key, handler, mount, pages } => {
-                return self.add_source(SourceEntry { key: key.into(), handler, mount, pages });
+            Edit::AddSource { list, key, handler, mount, pages } => {
+                return self.add_source(SourceEntry { list, key: key.into(), handler, mount, pages });
             }
             Edit::AddTool { tool, source, mount } => return self.add_tool(tool, source, mount),
             Edit::AddReadTool { tool, mount } => return self.add_read_tool(tool, mount),
@@ -286,6 +298,7 @@ impl Draft {
             Edit::RemoveForeignTemplate { mount, uri_template } => self.remove_foreign(mount, &uri_template),
             Edit::RemoveSource { mount, key } => self.remove_source(mount, &key),
             Edit::SetFallback { handler } => self.set_fallback(handler),
+            Edit::SetNamedFallback { list, handler } => self.set_named_fallback(list, handler),
         }
         Ok(())
     }
@@ -583,6 +596,20 @@ impl Draft {
         if before != handler {
             self.applied.freed.extend(before);
             self.applied.fallback_changed = true;
+        }
+    }
+
+    fn set_named_fallback(&mut self, list: ListKind, handler: Option<HandlerId>) {
+        let [tools, prompts] = &mut self.catalog.named_fallbacks;
+        let (own, changed) = match list {
+            ListKind::Tools => (tools, &mut self.applied.tools_changed),
+            ListKind::Prompts => (prompts, &mut self.applied.prompts_changed),
+            ListKind::Resources | ListKind::Templates => return,
+        };
+        let before = std::mem::replace(own, handler);
+        if before != handler {
+            *changed = true;
+            self.applied.freed.extend(before);
         }
     }
 

@@ -68,6 +68,8 @@ pub struct Catalog {
     /// Extensions of mounts, by identifier.
     extensions: OrdMap<Arc<str>, Arc<ExtensionEntry>>,
     fallback: Option<HandlerId>,
+    /// The handlers of tools and of prompts that are not registered.
+    named_fallbacks: [Option<HandlerId>; 2],
 }
 
 impl Catalog {
@@ -93,6 +95,7 @@ impl Catalog {
             methods: OrdMap::new(),
             extensions: OrdMap::new(),
             fallback: None,
+            named_fallbacks: [None; 2],
         }
     }
 
@@ -129,10 +132,14 @@ impl Catalog {
         self.templates.by_text(text)
     }
 
-    /// The list sources that follow `source` in `resources/list`, which come after the catalogue's own items: templates
-    /// with a `.list` callback sorted by text, then sources without a template sorted by key. `None` starts at the
+    /// The sources of `list` that follow `source`. They come after the catalogue's own items: for resources templates
+    /// with a `.list` callback, sorted by text; then sources without a template, sorted by key. `None` starts at the
     /// first.
-    pub fn listers_after(&self, source: Option<&SourceKey>) -> impl Iterator<Item = Lister<'_>> {
+    pub fn listers_after(
+        &self,
+        list: ListKind,
+        source: Option<&SourceKey>,
+    ) -> impl Iterator<Item = Lister<'_>> {
         let (templates, keys) = match source {
             None => (self.templates.after(None), Bound::Unbounded),
             Some(SourceKey::Template(text)) => (self.templates.after(Some(text)), Bound::Unbounded),
@@ -143,6 +150,7 @@ impl Catalog {
             .iter()
             .filter_map(Lister::from_template)
             .chain(sources.map(|(_, entry)| Lister::Source(entry)))
+            .filter(move |lister| lister.list() == list)
     }
 
     /// The list source named by `source`.
@@ -156,6 +164,16 @@ impl Catalog {
     /// The handler of URIs that no resource and no template serves.
     pub fn fallback(&self) -> Option<HandlerId> {
         self.fallback
+    }
+
+    /// The handler of tools (or prompts, for [`ListKind::Prompts`]) that are not registered here.
+    pub fn named_fallback(&self, list: ListKind) -> Option<HandlerId> {
+        let [tools, prompts] = self.named_fallbacks;
+        match list {
+            ListKind::Tools => tools,
+            ListKind::Prompts => prompts,
+            ListKind::Resources | ListKind::Templates => None,
+        }
     }
 
     /// The custom method of this name.
@@ -251,6 +269,7 @@ impl Catalog {
     pub fn has_completers(&self) -> bool {
         self.templates.has_completers
             || self.fallback.is_some()
+            || self.named_fallback(ListKind::Prompts).is_some()
             || self.prompts().any(|entry| entry.has_completers())
     }
 

@@ -1,17 +1,20 @@
-//! Sources of `resources/list`: templates with a `.list` callback, and sources without a template.
+//! Sources of lists: templates with a `.list` callback, and sources without a template.
 //!
 //! Law: a source is identified by a text, so that a cursor finds it again after a restart and in another process.
 
+use crate::catalog::cursor::ListKind;
 use crate::catalog::items::{HandlerId, MountId, TemplateEntry};
 use crate::catalog::routes::CatalogRoute;
 use crate::resource::RegistrationError;
 use std::sync::Arc;
 
-/// A source of `resources/list` that has no template.
+/// A source of a list that has no template.
 #[derive(Debug)]
 pub struct SourceEntry {
     /// Its key, unique in the catalogue, whatever the mount.
     pub key: Arc<str>,
+    /// The list that it adds to.
+    pub list: ListKind,
     /// The handler that lists.
     pub handler: HandlerId,
     /// The mount that it belongs to.
@@ -46,7 +49,7 @@ impl SourceEntry {
     }
 }
 
-/// Identifies a source of `resources/list`, also in a cursor.
+/// Identifies a source of a list, also in a cursor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SourceKey {
     /// A template with a `.list` callback, by its text.
@@ -55,7 +58,7 @@ pub enum SourceKey {
     Key(String),
 }
 
-/// A source of `resources/list`.
+/// A source of a list.
 #[derive(Clone, Copy, Debug)]
 pub enum Lister<'c> {
     /// The `.list` callback of a template.
@@ -68,6 +71,14 @@ impl<'c> Lister<'c> {
     /// The template's `.list` callback as a source, if it has one.
     pub(super) fn from_template(entry: &'c Arc<TemplateEntry>) -> Option<Self> {
         entry.template.list.is_some().then_some(Self::Template(entry))
+    }
+
+    /// The list that it adds to.
+    pub fn list(self) -> ListKind {
+        match self {
+            Self::Template(_) => ListKind::Resources,
+            Self::Source(entry) => entry.list,
+        }
     }
 
     /// Its identifier.

@@ -8,7 +8,7 @@
 //! that no encoding makes a URI matches no glob.
 
 use super::ClientError;
-use crate::guard::{Glob, Globs, Guard, InvalidGlob, Policy};
+use crate::guard::{Effort, Glob, Globs, Guard, InvalidGlob, Policy};
 use crate::principal::Principal;
 use mcp_resources_template::UriTemplate;
 use mcp_resources_template::uri::{MAX_URI, hex_pair, normalize, push_encoded};
@@ -96,6 +96,23 @@ impl Access {
 
     fn permits(&self, normal: &str) -> bool {
         self.guard.permits(&self.principal, normal)
+    }
+
+    /// Whether `template` still expands to an allowed URI with these values of its variables: for completion, of which a
+    /// server must not tell more than its resources. Costs a bounded amount of work, and is `false` beyond it.
+    pub fn leads(&self, template: &UriTemplate, values: &[(&str, &str)]) -> bool {
+        if self.is_open() {
+            return true;
+        }
+        let value = |name: &str| values.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+        let outline = template.outline(&value);
+        match outline.only() {
+            Some(uri) => self.allows(&uri),
+            None => {
+                let view = self.guard.view(&self.principal);
+                self.guard.reaches_within(&view, &outline, &mut Effort::of_completion())
+            }
+        }
     }
 
     /// Whether some expansion of `template` is allowed. A template that cannot be parsed might expand to

@@ -81,6 +81,13 @@ pub struct ServerAbout {
 }
 
 impl ServerAbout {
+    /// Whether the server says that it announces changes of the list `name`: `tools` or `prompts`.
+    pub fn announces(&self, name: &str) -> bool {
+        let capabilities = Json::parse(self.capabilities.as_bytes(), usize::MAX).and_then(Json::object);
+        let own = capabilities.and_then(|capabilities| capabilities.get(name)).and_then(Json::object);
+        own.and_then(|own| own.get("listChanged")).and_then(Json::as_bool) == Some(true)
+    }
+
     /// Whether the server declares the capability `name`, such as `resources`.
     pub fn declares(&self, name: &str) -> bool {
         let capabilities = Json::parse(self.capabilities.as_bytes(), usize::MAX).and_then(Json::object);
@@ -209,6 +216,22 @@ pub enum Effect {
         watch: u64,
         /// The contents.
         change: Result<Change, ClientError>,
+    },
+    /// A resource may have changed that [`Machine::hear`](super::Machine::hear) named: the server says so, or the connection
+    /// was lost meanwhile.
+    Heard {
+        /// The number that the runtime gave the watch.
+        watch: u64,
+        /// Whether nothing has changed yet: the subscription has become active for the first time.
+        is_first: bool,
+    },
+    /// A notification that the machine does not handle itself, if
+    /// [`MachineOptions::reports_notifications`](super::MachineOptions::reports_notifications) is set.
+    Notified {
+        /// The method.
+        method: String,
+        /// Its params: a JSON object.
+        params: String,
     },
     /// The server asks a question.
     Asked(ClientQuestion),

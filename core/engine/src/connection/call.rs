@@ -9,6 +9,7 @@ use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request, unknown_method};
 use super::response;
 use super::{Connection, RequestOutcome};
+use crate::catalog::HandlerId;
 use crate::engine::Engine;
 use crate::guard::RateClass;
 use crate::jsonrpc::ObjectWriter;
@@ -71,6 +72,33 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Passes a call of a tool or prompt of another server on, with its params as they are: answers of the client and the
+    /// other server's state included.
+    pub(super) fn call_elsewhere<'m>(
+        &mut self,
+        request: &Request<'_, 'm>,
+        method: &str,
+        handler: HandlerId,
+        out: &mut Vec<u8>,
+    ) -> RequestOutcome<'m> {
+        let method = method.to_owned();
+        let task =
+            CallTask { method: method.clone(), name: String::new(), asker: request.asker(), retried: true };
+        let params = request.object();
+        let pending = PendingRequest {
+            task: ReplyTask::Call(Box::new(task)),
+            timeout: or_never(self.engine.limits().call_timeout),
+            uri: None,
+            flight: None,
+        };
+        self.wait(request, pending, out, |token, caller| {
+            let method = method.into();
+            Event::Call(CallRequest { token, handler, method, params, inputs: None, state: None, caller })
+        })
+    }
+}
+
 impl CallTask {
     pub(super) fn write(
         &self,
@@ -91,8 +119,7 @@ impl CallTask {
 
     fn result(&self, context: &ReplyContext, result: &RawResult<'_>, out: &mut Vec<u8>) -> WrittenReply {
         write_raw(context, result, out, |writer| {
-            let is_complete = result.result_type.as_deref().is_none_or(|own| own == response::COMPLETE);
-            if let Some(cache) = self.list_cache(&context.engine).filter(|_| is_complete) {
+            if let Some(cache) = self.list_cache(&context.engine).filter(|_| result.is_complete()) {
                 contents::missing_hint(writer, &context.response_writer(), &result.members, cache);
             }
         })

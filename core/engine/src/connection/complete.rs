@@ -7,7 +7,7 @@ use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
 use super::response::ResponseWriter;
 use super::{Connection, RequestOutcome};
-use crate::catalog::{Catalog, CatalogRoute, Completer, HandlerId, PromptEntry, TemplateEntry};
+use crate::catalog::{Catalog, CatalogRoute, Completer, HandlerId, ListKind, PromptEntry, TemplateEntry};
 use crate::engine::{AccessRound, AccessView, Engine, Suggested};
 use crate::guard::{Decision, Effort, RateClass, Verdict};
 use crate::jsonrpc::{Json, JsonMembers};
@@ -53,7 +53,9 @@ impl Connection {
         }
         let catalog = self.engine.catalog();
         let (found, exhausted) = params.target(&catalog, self, request.principal);
-        let Some(target) = found.filter(|target| target.is_seen(&self.engine, request.principal)) else {
+        let Some(target) =
+            found.filter(|target| target.is_seen(&self.engine, request.principal, &params.reference))
+        else {
             let why = if params.is_prompt { "prompt" } else { "ref" };
             let outcome =
                 self.refuse(request, INVALID_PARAMS, &format!("Invalid params: unknown {why}"), out);
@@ -231,7 +233,9 @@ impl<'m> CompleteParams<'m> {
         principal: &Principal,
     ) -> (Option<CompletionTarget<'c>>, bool) {
         if self.is_prompt {
-            return (catalog.prompt(&self.reference).map(CompletionTarget::Prompt), false);
+            let elsewhere = || catalog.named_fallback(ListKind::Prompts).map(CompletionTarget::ForeignPrompt);
+            let own = catalog.prompt(&self.reference).map(CompletionTarget::Prompt);
+            return (own.or_else(elsewhere), false);
         }
         if let Some(entry) = catalog.template_by_text(&self.reference) {
             return (Some(CompletionTarget::Template(entry)), false);
@@ -263,17 +267,20 @@ impl<'m> CompleteParams<'m> {
 /// The entry that completes a reference.
 enum CompletionTarget<'c> {
     Prompt(&'c Arc<PromptEntry>),
+    /// A prompt that is not registered here.
+    ForeignPrompt(HandlerId),
     Template(&'c Arc<TemplateEntry>),
     /// The fallback, with the text parsed as a template if possible: it may be one of another server.
     Fallback(HandlerId, Option<UriTemplate>),
 }
 
 impl<'c> CompletionTarget<'c> {
-    /// Whether `principal` may know that it exists.
-    fn is_seen(&self, engine: &Engine, principal: &Principal) -> bool {
+    /// Whether `principal` may know that it exists; `name` is the reference.
+    fn is_seen(&self, engine: &Engine, principal: &Principal, name: &str) -> bool {
         let guard = engine.guard();
         match self {
             Self::Prompt(entry) => engine.sees_prompt(principal, entry),
+            Self::ForeignPrompt(_) => guard.permits_prompt(principal, name),
             Self::Template(entry) => engine.sees_template(principal, entry),
             Self::Fallback(_, parsed) => {
                 guard.is_open_to(principal)
@@ -287,13 +294,13 @@ impl<'c> CompletionTarget<'c> {
         match self {
             Self::Prompt(entry) => Some((entry.handler, entry.completer(name)?)),
             Self::Template(entry) => Some((entry.handler, entry.completer(name)?)),
-            Self::Fallback(handler, _) => Some((*handler, Completer::Handler)),
+            Self::ForeignPrompt(handler) | Self::Fallback(handler, _) => Some((*handler, Completer::Handler)),
         }
     }
 
     fn template(&self) -> Option<&UriTemplate> {
         match self {
-            Self::Prompt(_) => None,
+            Self::Prompt(_) | Self::ForeignPrompt(_) => None,
             Self::Template(entry) => Some(&entry.parsed),
             Self::Fallback(_, parsed) => parsed.as_ref(),
         }

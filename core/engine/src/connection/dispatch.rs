@@ -409,8 +409,8 @@ impl Connection {
             ProtocolMethod::Listen => self.listen(request, out),
             ProtocolMethod::Discover => self.discover(request, out),
             ProtocolMethod::SetLevel => self.set_level(request, out),
-            ProtocolMethod::ListTools => self.list_named(request, ListKind::Tools, out),
-            ProtocolMethod::ListPrompts => self.list_named(request, ListKind::Prompts, out),
+            ProtocolMethod::ListTools => self.list(request, ListKind::Tools, out),
+            ProtocolMethod::ListPrompts => self.list(request, ListKind::Prompts, out),
             ProtocolMethod::CallTool => self.call_tool(request, out),
             ProtocolMethod::GetPrompt => self.get_prompt(request, out),
             // `initialize` is not a method of a session; it was answered above.

@@ -1,7 +1,7 @@
-//! `resources/list` and `resources/templates/list`.
+//! The four lists: `resources/list`, `resources/templates/list`, `tools/list` and `prompts/list`.
 //!
-//! A page has items of the catalogue first, then those of templates with a `.list` callback in the order of their
-//! texts, then those of sources without a template in the order of their keys, until it is full.
+//! A page has items of the catalogue first. Among resources, those of templates with a `.list` callback follow in the order
+//! of their texts. Those of sources without a template come last, in the order of their keys, until the page is full.
 
 use super::access::NextQuestion;
 use super::answer::{Answer, Item, ListPage};
@@ -13,7 +13,7 @@ use super::response::{self, ResponseWriter};
 use super::{Connection, OutcomeStatus, RequestOutcome};
 use crate::catalog::{
     Catalog, CatalogPage, CatalogRoute, Cursor, CursorPosition, HandlerId, ListKind, ListedTemplate, Lister,
-    ResourceEntry, SourceKey, check_foreign, check_resource, check_uri,
+    PromptEntry, ResourceEntry, SourceKey, ToolEntry, check_foreign, check_resource, check_uri,
 };
 use crate::engine::{AccessRound, AccessView, Engine, ListedItems};
 use crate::error::{ReadError, Shown};
@@ -24,7 +24,8 @@ use crate::meta;
 use crate::now::Now;
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
-use crate::version::{FieldSet, INVALID_PARAMS, ProtocolMethod};
+use crate::version::{INVALID_PARAMS, ProtocolMethod, Revision};
+use mcp_resources_template::UriTemplate;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -39,12 +40,12 @@ impl Connection {
             Ok(rest) => rest,
             Err(refused) => return *refused,
         };
-        let fields = request.terms.revision.field_set();
+        let revision = request.terms.revision;
         let room = match self.room(request, None, out) {
             Ok(room) => room,
             Err(refused) => return *refused,
         };
-        let mut walk = ListWalk::new(rest, fields, request.principal.clone());
+        let mut walk = ListWalk::new(rest, revision, request.principal.clone());
         let (step, questions) = {
             let viewer = walk.viewer.clone();
             let answers = self.access.answers.as_deref();
@@ -53,8 +54,10 @@ impl Connection {
         };
         if !questions.is_empty() {
             let method = match kind {
+                ListKind::Resources => ProtocolMethod::List,
                 ListKind::Templates => ProtocolMethod::ListTemplates,
-                _ => ProtocolMethod::List,
+                ListKind::Tools => ProtocolMethod::ListTools,
+                ListKind::Prompts => ProtocolMethod::ListPrompts,
             };
             drop(room);
             return self.hold(request, method, questions, out);
@@ -120,7 +123,7 @@ pub(super) struct ListTask {
 /// The state of building one page.
 #[derive(Debug)]
 pub(super) struct ListWalk {
-    fields: FieldSet,
+    revision: Revision,
     principal: Arc<Principal>,
     /// The principal whose rights decide the contents of the list. For pages that clients may share it is a principal
     /// without scopes.
@@ -162,12 +165,12 @@ enum ListStep {
 pub(crate) type Listed = Vec<(Arc<str>, Item)>;
 
 impl ListWalk {
-    fn new(rest: Cursor, fields: FieldSet, principal: Arc<Principal>) -> Self {
+    fn new(rest: Cursor, revision: Revision, principal: Arc<Principal>) -> Self {
         let viewer = if rest.shared { Principal::local() } else { principal.clone() };
         let items = Vec::new();
         let missing = Vec::new();
         Self {
-            fields,
+            revision,
             principal,
             viewer,
             generation: 0,
@@ -187,8 +190,7 @@ impl ListWalk {
             if self.take_catalog(&catalog, engine, view) {
                 return self.done(engine, true);
             }
-            if self.rest.list == ListKind::Templates || !self.enter(self.next_source(&catalog, engine, None))
-            {
+            if !self.enter(self.next_source(&catalog, engine, None)) {
                 return self.done(engine, false);
             }
         }
@@ -240,7 +242,10 @@ impl ListWalk {
         let mut view = engine.access_view(&viewer, Some(&answers), now);
         // Answers about access may change before a kept list is used.
         let is_whole = page.missing.is_empty() && !engine.has_access();
-        let (listed, misuse) = served_by(&catalog, source, page.items, engine, &mut view);
+        let (listed, misuse) = match self.rest.list {
+            ListKind::Resources => served_by(&catalog, source, page.items, engine, &mut view),
+            list => described(list, source, page.items, engine, &viewer),
+        };
         self.miss(page.missing);
         let key = source.key();
         if !source.pages() {
@@ -309,7 +314,8 @@ impl ListWalk {
     /// Collects the questions about the items of a callback.
     fn ask_about(&mut self, page: &ListPage, engine: &Engine, now: Now) {
         let limits = engine.limits();
-        if !engine.has_access() || page.items.len() > limits.list_source {
+        let is_asked = engine.has_access() && self.rest.list == ListKind::Resources;
+        if !is_asked || page.items.len() > limits.list_source {
             return;
         }
         let answers = self.round.answers().clone();
@@ -329,8 +335,10 @@ impl ListWalk {
         out: &mut Vec<u8>,
     ) {
         let name = match self.rest.list {
+            ListKind::Resources => "resources",
             ListKind::Templates => "resourceTemplates",
-            _ => "resources",
+            ListKind::Tools => "tools",
+            ListKind::Prompts => "prompts",
         };
         let meta = self.missing_member();
         response.result(out, response::COMPLETE, &meta, |result| {
@@ -373,7 +381,7 @@ impl ListWalk {
 
     /// Takes items from the catalogue; returns whether more are left.
     fn take_catalog(&mut self, catalog: &Catalog, engine: &Engine, view: &mut AccessView<'_>) -> bool {
-        let page = CatalogPage::new(engine.limits(), self.fields);
+        let page = CatalogPage::new(engine.limits(), self.revision.field_set());
         let after = Some(self.rest.after.as_str()).filter(|after| !after.is_empty());
         let viewer = &self.viewer;
         let all = !engine.restricts();
@@ -382,9 +390,19 @@ impl ListWalk {
                 let mut visible = |listed: ListedTemplate<'_>| all || engine.sees_listed(viewer, listed);
                 catalog.list_templates(after, page, &mut visible, &mut self.items)
             }
-            _ => {
+            ListKind::Resources => {
                 let mut visible = |entry: &ResourceEntry| all || view.sees(&entry.canonical);
                 catalog.list_resources(after, page, &mut visible, &mut self.items)
+            }
+            ListKind::Tools => {
+                let page = CatalogPage::new(engine.limits(), self.revision.tool_fields());
+                let mut visible = |entry: &ToolEntry| engine.sees_tool(viewer, entry);
+                let mut view = |entry: &ToolEntry| engine.tool_view(viewer, entry);
+                catalog.list_tools(after, page, &mut visible, &mut view, &mut self.items)
+            }
+            ListKind::Prompts => {
+                let mut visible = |entry: &PromptEntry| engine.sees_prompt(viewer, entry);
+                catalog.list_prompts(after, page, &mut visible, &mut self.items)
             }
         };
         self.count += listed.count;
@@ -397,7 +415,10 @@ impl ListWalk {
     /// The source where the rest begins, with its cursor; the next source if it was removed.
     fn source<'c>(&mut self, catalog: &'c Catalog, engine: &Engine) -> Option<(Lister<'c>, Option<String>)> {
         let CursorPosition::Source { source, cursor } = &self.rest.position else { return None };
-        let own = catalog.lister(source).filter(|lister| engine.sees_lister(&self.viewer, *lister));
+        let list = self.rest.list;
+        let is_seen =
+            |lister: &Lister<'_>| lister.list() == list && engine.sees_lister(&self.viewer, *lister);
+        let own = catalog.lister(source).filter(is_seen);
         if let Some(lister) = own {
             return Some((lister, cursor.clone()));
         }
@@ -413,7 +434,7 @@ impl ListWalk {
         engine: &Engine,
         after: Option<&SourceKey>,
     ) -> Option<Lister<'c>> {
-        catalog.listers_after(after).find(|lister| engine.sees_lister(&self.viewer, *lister))
+        catalog.listers_after(self.rest.list, after).find(|lister| engine.sees_lister(&self.viewer, *lister))
     }
 
     /// Continues with this source; returns `false` if there is none.
@@ -430,7 +451,11 @@ impl ListWalk {
         let from = listed.partition_point(|(uri, _)| **uri <= *self.rest.after);
         let rest = listed.get(from..).unwrap_or_default();
         let mut last: Option<&Arc<str>> = None;
-        for (at, (uri, item)) in rest.iter().filter(|(uri, _)| catalog.resource(uri).is_none()).enumerate() {
+        let is_new = |(uri, _): &&(Arc<str>, Item)| {
+            self.rest.list != ListKind::Resources || catalog.resource(uri).is_none()
+        };
+        let new: Vec<_> = rest.iter().filter(is_new).collect();
+        for (at, (uri, item)) in new.into_iter().enumerate() {
             if at == room {
                 self.rest.after = last.map_or_else(String::new, |last| last.to_string());
                 return true;
@@ -445,7 +470,7 @@ impl ListWalk {
         if self.count > 0 {
             self.items.push(b',');
         }
-        item.encode(self.fields, &mut self.items);
+        item.encode(self.revision.field_set(), &mut self.items);
         self.count += 1;
     }
 
@@ -524,6 +549,42 @@ fn served_by(
                 }
             }
             Err(reason) => bad.add(index, || reason),
+        }
+    }
+    (listed, bad.message(source.name(), total))
+}
+
+/// As [`served_by`], for items of the other three lists: other servers describe them, and `viewer` must be allowed to know
+/// of their names.
+fn described(
+    list: ListKind,
+    source: Lister<'_>,
+    items: Vec<Item>,
+    engine: &Engine,
+    viewer: &Principal,
+) -> (Listed, Option<String>) {
+    let total = items.len();
+    let mut listed = Vec::with_capacity(total);
+    let mut bad = BadItems::default();
+    let guard = engine.guard();
+    for (index, item) in items.into_iter().enumerate() {
+        let Item::Foreign { uri, json } = item else {
+            bad.add(index, || "it is a resource".to_owned());
+            continue;
+        };
+        let (id, is_seen) = match list {
+            ListKind::Tools => ("name", guard.permits_tool(viewer, &uri)),
+            ListKind::Prompts => ("name", guard.permits_prompt(viewer, &uri)),
+            ListKind::Resources | ListKind::Templates => (
+                "uriTemplate",
+                guard.is_open_to(viewer)
+                    || UriTemplate::parse(&uri).is_ok_and(|template| guard.knows_template(viewer, &template)),
+            ),
+        };
+        match check_foreign(json, id, &uri, engine.limits()) {
+            Ok(json) if is_seen => listed.push((Arc::from(uri.as_str()), Item::Foreign { uri, json })),
+            Ok(_) => {}
+            Err(reason) => bad.add(index, || format!("{}: {reason}", Shown(&uri))),
         }
     }
     (listed, bad.message(source.name(), total))

@@ -31,6 +31,7 @@ mod request_record;
 mod answer;
 mod blocks;
 mod event;
+mod foreign;
 mod gather;
 mod outcome;
 

@@ -1,24 +1,21 @@
-//! `tools/list`, `tools/call`, `prompts/list` and `prompts/get`.
+//! `tools/call` and `prompts/get`.
 //!
 //! Law: a tool or prompt that the principal may not see gets the same answer as one that does not exist.
 
 use super::answer::Answer;
 use super::blocks::{self, PromptResult, ToolResult};
 use super::call;
-use super::contents;
 use super::event::{Event, NamedRequest};
 use super::inputs::InputClient;
 use super::reply::{ReplyContext, ReplyTask, WrittenReply};
 use super::request::{PendingRequest, Request};
 use super::response;
 use super::{Connection, RequestOutcome, RequestRefusal};
-use crate::catalog::{CatalogPage, Cursor, HandlerId, ListKind, PromptEntry, ToolEntry, ToolSource};
+use crate::catalog::{HandlerId, ListKind, PromptEntry, ToolEntry, ToolSource};
 use crate::error::ReadError;
 use crate::guard::{RateClass, Verdict};
 use crate::jsonrpc::{Json, JsonKind};
 use crate::now::{Millis, Now};
-use crate::principal::Principal;
-use crate::resource::CacheScope;
 use crate::version::{CALL_TOOL, GET_PROMPT, INVALID_PARAMS};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -38,55 +35,6 @@ enum NamedEntry {
 }
 
 impl Connection {
-    /// Answers `tools/list` or `prompts/list`: the visible items in the order of their names.
-    pub(super) fn list_named<'m>(
-        &mut self,
-        request: &Request<'_, 'm>,
-        kind: ListKind,
-        out: &mut Vec<u8>,
-    ) -> RequestOutcome<'m> {
-        let begin = match self.list_begin(request, kind, out) {
-            Ok(begin) => begin,
-            Err(refused) => return *refused,
-        };
-        let engine = &self.engine;
-        let viewer = if begin.shared { Principal::local() } else { request.principal.clone() };
-        let revision = request.terms.revision;
-        let after = Some(begin.after.as_str()).filter(|after| !after.is_empty());
-        let catalog = engine.catalog();
-        let mut items = Vec::new();
-        let (name, listed) = if kind == ListKind::Tools {
-            let page = CatalogPage::new(engine.limits(), revision.tool_fields());
-            let mut visible = |entry: &ToolEntry| engine.sees_tool(&viewer, entry);
-            let mut view = |entry: &ToolEntry| engine.tool_view(&viewer, entry);
-            ("tools", catalog.list_tools(after, page, &mut visible, &mut view, &mut items))
-        } else {
-            let page = CatalogPage::new(engine.limits(), revision.field_set());
-            let mut visible = |entry: &PromptEntry| engine.sees_prompt(&viewer, entry);
-            ("prompts", catalog.list_prompts(after, page, &mut visible, &mut items))
-        };
-        let shared = begin.shared;
-        let rest =
-            listed.last.filter(|_| listed.more).map(|last| Cursor { after: last.to_string(), ..begin });
-        let next = rest.and_then(|rest| engine.seal_cursor(&rest, request.principal));
-        let writer = self.response_writer(request);
-        writer.complete(out, |result| {
-            let array = result.value(name);
-            array.push(b'[');
-            array.extend_from_slice(&items);
-            array.push(b']');
-            if let Some(next) = &next {
-                result.str("nextCursor", next);
-            }
-            let mut hint = engine.options().list_cache;
-            if !shared {
-                hint.scope = CacheScope::Private;
-            }
-            contents::hint(result, &writer, hint);
-        });
-        RequestOutcome::answered()
-    }
-
     /// Calls a tool.
     pub(super) fn call_tool<'m>(
         &mut self,
@@ -121,6 +69,9 @@ impl Connection {
         if let Some(refused) = self.refuse_rate(request, RateClass::Call, None, out) {
             return refused;
         }
+        if let Some(handler) = self.named_elsewhere(request, method, &name) {
+            return self.call_elsewhere(request, method, handler, out);
+        }
         let entry = match self.named(request, method, &name, out) {
             Ok(entry) => entry,
             Err(refused) => return *refused,
@@ -147,6 +98,18 @@ impl Connection {
             let named = NamedRequest { token, handler, name, arguments, inputs, state, caller };
             if is_tool { Event::Tool(named) } else { Event::Prompt(named) }
         })
+    }
+
+    /// The handler of tools or prompts that are not registered here, if the name is not, and the policy permits it.
+    fn named_elsewhere(&self, request: &Request<'_, '_>, method: &str, name: &str) -> Option<HandlerId> {
+        let catalog = self.engine.catalog();
+        let guard = self.engine.guard();
+        if method == CALL_TOOL {
+            let handler = catalog.named_fallback(ListKind::Tools).filter(|_| catalog.tool(name).is_none());
+            return handler.filter(|_| guard.permits_tool(request.principal, name));
+        }
+        let handler = catalog.named_fallback(ListKind::Prompts).filter(|_| catalog.prompt(name).is_none());
+        handler.filter(|_| guard.permits_prompt(request.principal, name))
     }
 
     /// The tool or prompt, if the principal may know about it.
@@ -289,7 +252,10 @@ fn fail_tool(
     let name = &entry.tool.name;
     let verdict = Verdict::from(&error);
     let sentence = match &error {
-        ReadError::Custom { .. } | ReadError::RateLimited { .. } | ReadError::InputRequired => {
+        ReadError::Custom { .. }
+        | ReadError::Foreign { .. }
+        | ReadError::RateLimited { .. }
+        | ReadError::InputRequired => {
             return context.fail(error, out);
         }
         ReadError::Failed => format!("The tool {name} failed"),

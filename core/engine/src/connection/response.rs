@@ -105,7 +105,7 @@ impl ResponseWriter<'_> {
 }
 
 fn write_facts(data: &mut ObjectWriter<'_>, error: &ReadError, uri: Option<&str>) {
-    if let ReadError::Custom { data: own, .. } = error {
+    if let ReadError::Custom { data: own, .. } | ReadError::Foreign { data: own, .. } = error {
         if let Some(members) = own.as_deref().and_then(members_of) {
             data.members(members.as_bytes());
         }

@@ -7,14 +7,12 @@
 use super::connection::TheirAnswer;
 use super::{EmbeddedServer, Params};
 use crate::catalog::CatalogRoute;
-use crate::connection::{Answer, Completion, Contents, Event, Item, ListPage, RawResult, ReadResult};
+use crate::connection::{Answer, Completion, Event, Item, ListPage, RawResult, ReadResult};
 use crate::error::{ReadError, Shown};
 use crate::jsonrpc::{Json, JsonMembers, object};
 use crate::limits::Limits;
-use crate::resource::{CacheHint, CacheScope};
 use crate::version::{Answered, INTERNAL_ERROR, METHOD_NOT_FOUND, Meaning, ProtocolMethod, is_custom_code};
 use mcp_resources_template::uri;
-use std::borrow::Cow;
 
 /// A question to the other server.
 #[derive(Clone, Debug)]
@@ -101,7 +99,7 @@ impl AdoptedQuestion {
         let answer = members.as_ref().and_then(|members| match self {
             Self::List { .. } => Some(Answer::Listed(page(members, server)?)),
             Self::Read { .. } => contents(members),
-            Self::Complete => Some(Answer::Completion(completion(members)?)),
+            Self::Complete => Some(Answer::Completion(Completion::from_foreign(members)?)),
         });
         answer.ok_or((INTERNAL_ERROR.into(), "the server's own result is not valid", None))
     }
@@ -165,49 +163,9 @@ fn page(members: &JsonMembers<'_>, server: &EmbeddedServer) -> Option<ListPage> 
 
 /// The contents of a read; as they are if the server asks for input first.
 fn contents(members: &JsonMembers<'_>) -> Option<Answer<'static>> {
-    let kind = members.get("resultType").and_then(Json::as_str);
-    if let Some(kind) = kind.filter(|kind| kind != "complete") {
-        let mut own = Vec::new();
-        object(&mut own, |writer| {
-            for (name, value) in members.iter().filter(|(name, _)| !matches!(&**name, "resultType" | "_meta"))
-            {
-                writer.named(&name).extend_from_slice(value.raw().as_bytes());
-            }
-        });
-        return Some(Answer::Raw(RawResult {
-            members: String::from_utf8_lossy(&own).into_owned().into(),
-            result_type: Some(kind.into_owned().into()),
-            meta: members.get("_meta").map(|meta| meta.raw().to_owned().into()),
-        }));
+    let raw = RawResult::from_foreign(members);
+    if !raw.is_complete() {
+        return Some(Answer::Raw(raw));
     }
-    let mut contents = Vec::new();
-    for entry in members.get("contents")?.array()? {
-        let entry = entry.object()?;
-        let text = |name: &str| Some(entry.get(name)?.as_lossy_str()?.into_owned());
-        let mut one = match (text("text"), text("blob")) {
-            (Some(text), _) => Contents::text(text),
-            (None, Some(blob)) => Contents::base64(blob),
-            (None, None) => return None,
-        };
-        one.uri = text("uri").map(Cow::Owned);
-        one.mime_type = text("mimeType").map(Cow::Owned);
-        one.meta = entry.get("_meta").map(|meta| Cow::Owned(meta.raw().to_owned()));
-        contents.push(one);
-    }
-    let cache = members.get("ttlMs").and_then(Json::as_u64).map(|ttl_ms| {
-        let scope = members.get("cacheScope").and_then(Json::as_str);
-        let is_public = scope.as_deref() == Some(CacheScope::Public.as_str());
-        CacheHint { ttl_ms, scope: if is_public { CacheScope::Public } else { CacheScope::Private } }
-    });
-    Some(Answer::Contents(ReadResult { contents, cache }))
-}
-
-fn completion(members: &JsonMembers<'_>) -> Option<Completion<'static>> {
-    let completion = members.get("completion")?.object()?;
-    let values = completion.get("values")?.array()?;
-    Some(Completion {
-        values: values.filter_map(|value| Some(Cow::Owned(value.as_str()?.into_owned()))).collect(),
-        total: completion.get("total").and_then(Json::as_u64),
-        has_more: completion.get("hasMore").and_then(Json::as_bool),
-    })
+    ReadResult::from_foreign(members).map(Answer::Contents)
 }

@@ -121,7 +121,13 @@ impl EmbeddedServer {
         let adopted = adopts.then(|| engine.new_handler());
         if let Some(handler) = adopted {
             let mount = engine.new_mount();
-            let source = Edit::AddSource { key: SOURCE.to_owned(), handler, mount, pages: true };
+            let source = Edit::AddSource {
+                list: ListKind::Resources,
+                key: SOURCE.to_owned(),
+                handler,
+                mount,
+                pages: true,
+            };
             engine.publish(vec![source, Edit::SetFallback { handler: adopted }], now)?;
         }
         Ok(Arc::new(Self { engine, adopted, state: Mutex::default() }))

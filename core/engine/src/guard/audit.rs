@@ -266,7 +266,7 @@ impl From<&ReadError> for Verdict {
             ReadError::RateLimited { .. } => Self::RateLimited,
             ReadError::InputRequired => Self::InputRequired,
             ReadError::InputDeclined => Self::InputDeclined,
-            ReadError::Custom { .. } => Self::Custom,
+            ReadError::Custom { .. } | ReadError::Foreign { .. } => Self::Custom,
         }
     }
 }

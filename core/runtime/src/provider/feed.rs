@@ -2,6 +2,7 @@
 
 use super::mount::Route;
 use super::mounts::{MountState, Mounts};
+use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::{RegistrationError, Resource};
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -60,14 +61,21 @@ impl Feed {
     /// Reports that its lists have changed other than by [`Feed::publish`].
     pub fn list_changed(&self) {
         if let Some(mounts) = self.mounts() {
-            mounts.list_changed(None);
+            mounts.list_changed(ListKinds::RESOURCES, None);
+        }
+    }
+
+    /// Reports that the lists named by `lists` have changed, such as that of tools.
+    pub fn lists_changed(&self, lists: ListKinds) {
+        if let Some(mounts) = self.mounts() {
+            mounts.list_changed(lists, None);
         }
     }
 
     /// Like [`Feed::list_changed`], for the principal with this identity only: only its clients are notified.
     pub fn list_changed_for(&self, principal: &str) {
         if let Some(mounts) = self.mounts() {
-            mounts.list_changed(Some(principal));
+            mounts.list_changed(ListKinds::RESOURCES, Some(principal));
         }
     }
 

@@ -1,5 +1,6 @@
 //! A provider's declaration of its resources.
 
+use mcp_resources_engine::catalog::ListKind;
 use mcp_resources_engine::resource::{ReadTool, Resource, Template};
 
 /// A part of a provider, numbered by the provider. Each request has the number of its part.
@@ -14,14 +15,24 @@ pub struct Mount {
     pub(super) templates: Vec<(Route, Template)>,
     pub(super) resources: Vec<(Route, Resource)>,
     pub(super) foreign: Vec<(String, String)>,
-    pub(super) sources: Vec<(Route, String, bool)>,
+    pub(super) sources: Vec<MountedList>,
     pub(super) methods: Vec<(Route, String)>,
     pub(super) extensions: Vec<(String, String)>,
     pub(super) tools: Vec<ReadTool>,
     pub(super) directories: bool,
     pub(super) fallback: Option<Route>,
+    pub(super) named_fallbacks: Vec<(ListKind, Route)>,
     pub(super) threads: usize,
     pub(super) queue: usize,
+}
+
+/// A list without a template.
+#[derive(Debug)]
+pub(super) struct MountedList {
+    pub(super) list: ListKind,
+    pub(super) route: Route,
+    pub(super) key: String,
+    pub(super) pages: bool,
 }
 
 impl Mount {
@@ -38,6 +49,7 @@ impl Mount {
             tools: Vec::new(),
             directories: false,
             fallback: None,
+            named_fallbacks: Vec::new(),
             threads: 4,
             queue: 256,
         }
@@ -65,7 +77,16 @@ impl Mount {
     /// Adds a list without a template. `key`, such as `files:docs`, identifies it among all lists of the server, and
     /// must stay the same after a restart; `pages` as in [`ListSource`](mcp_resources_engine::resource::ListSource).
     pub fn lists(mut self, route: impl Into<Route>, key: impl Into<String>, pages: bool) -> Self {
-        self.sources.push((route.into(), key.into(), pages));
+        let list = ListKind::Resources;
+        self.sources.push(MountedList { list, route: route.into(), key: key.into(), pages });
+        self
+    }
+
+    /// Adds a list of templates, tools or prompts of other servers, in pages:
+    /// [`Item::Foreign`](mcp_resources_engine::connection::Item::Foreign) with the text of the template, or the name, in
+    /// place of the URI. `key` as for [`Mount::lists`]; no two lists of a server have the same.
+    pub fn lists_of(mut self, list: ListKind, route: impl Into<Route>, key: impl Into<String>) -> Self {
+        self.sources.push(MountedList { list, route: route.into(), key: key.into(), pages: true });
         self
     }
 
@@ -103,6 +124,15 @@ impl Mount {
     /// Their URIs are not listed.
     pub fn fallback(mut self, route: impl Into<Route>) -> Self {
         self.fallback = Some(route.into());
+        self
+    }
+
+    /// Answers calls of tools (or prompts, for [`ListKind::Prompts`]) that the server does not have, with
+    /// [`Provider::call`](super::Provider::call). The params come as the client sent them, and the result is sent as it
+    /// is. For prompts it also completes arguments, with the name as the reference. Only one mount of a server can do this:
+    /// mounting a second one fails.
+    pub fn named_fallback(mut self, list: ListKind, route: impl Into<Route>) -> Self {
+        self.named_fallbacks.push((list, route.into()));
         self
     }
 

@@ -14,7 +14,7 @@ use super::responder::{IntoAnswer, Otherwise, Redact, Responder};
 use super::workers::Workers;
 use crate::sync::{Mutex, RwLock};
 use crate::transport::{EngineClock, Peer};
-use mcp_resources_engine::catalog::{Edit, Extension, HandlerId, ItemSource, MountId};
+use mcp_resources_engine::catalog::{Edit, Extension, HandlerId, ItemSource, ListKind, MountId};
 use mcp_resources_engine::connection::{
     Answer, CallRequest, Event, ReadRequest, ReadResult, Reply, RequestOutcome,
 };
@@ -66,6 +66,8 @@ pub(super) struct MountedProvider {
     pub(super) provider: Arc<dyn Provider>,
     state: Arc<MountState>,
     fallback: Option<Route>,
+    /// The lists whose unregistered names it answers for.
+    named_fallbacks: Vec<ListKind>,
     has_directories: bool,
     /// `None` if its functions never block.
     workers: Option<Workers>,
@@ -141,6 +143,7 @@ impl Mounts {
         let workers =
             (mount.threads > 0).then(|| Workers::new(format!("mcp-{name}"), mount.threads, mount.queue));
         let fallback = mount.fallback;
+        let named_fallbacks: Vec<ListKind> = mount.named_fallbacks.iter().map(|(list, _)| *list).collect();
         let is_full = AtomicBool::new(false);
         let name = name.into();
         let lists = Mutex::new(Some(false));
@@ -150,6 +153,7 @@ impl Mounts {
             provider,
             state,
             fallback,
+            named_fallbacks,
             has_directories,
             workers,
             is_full,
@@ -158,6 +162,14 @@ impl Mounts {
         let mut all = self.mounted();
         if !self.is_used.swap(true, Ordering::AcqRel) {
             self.observe(&engine);
+        }
+        let has_same = |other: &&Arc<MountedProvider>| {
+            other.named_fallbacks.iter().any(|list| mounted.named_fallbacks.contains(list))
+        };
+        if let Some(other) = all.iter().find(has_same) {
+            let reason = format!("the mount {} answers for all other tools or prompts already", other.name);
+            mounted.state.alive.store(false, Ordering::Release);
+            return Err(refused(&mounted.name, reason));
         }
         let edits = self.edits(&engine, &mounted, mount);
         if let Err(error) = engine.apply(edits, self.clock.now()) {
@@ -227,7 +239,9 @@ impl Mounts {
         if let Some(engine) = self.engine() {
             self.chain(&engine, &all);
             let own: Vec<HandlerId> = mounted.state.handlers.lock().values().copied().collect();
-            let edits = engine.catalog().without(id, &own);
+            let mut edits = engine.catalog().without(id, &own);
+            let named = mounted.named_fallbacks.iter();
+            edits.extend(named.map(|list| Edit::SetNamedFallback { list: *list, handler: None }));
             // Removing what exists is never refused.
             let _ = engine.apply(edits, self.clock.now());
             self.route_directories(&engine, &all);
@@ -251,8 +265,8 @@ impl Mounts {
 
     /// The edits that register a mount with the engine.
     fn edits(&self, engine: &Engine, mounted: &Arc<MountedProvider>, mount: Mount) -> Vec<Edit> {
-        let Mount { templates, resources, foreign, sources, methods, extensions, tools, directories, .. } =
-            mount;
+        let Mount { templates, resources, foreign, sources, methods, extensions, tools, .. } = mount;
+        let Mount { directories, named_fallbacks, .. } = mount;
         let mount_id = mounted.state.id;
         let handler = |route| self.handler(engine, mounted, route);
         let templates = templates.into_iter().map(|(route, template)| Edit::AddTemplate {
@@ -269,11 +283,12 @@ impl Mounts {
             uri_template,
             json,
         });
-        let sources = sources.into_iter().map(|(route, key, pages)| Edit::AddSource {
-            key,
-            handler: handler(route),
+        let sources = sources.into_iter().map(|source| Edit::AddSource {
+            list: source.list,
+            key: source.key,
+            handler: handler(source.route),
             mount: mount_id,
-            pages,
+            pages: source.pages,
         });
         let methods = methods.into_iter().map(|(route, method)| Edit::AddMethod {
             mount: Some(mount_id),
@@ -289,8 +304,11 @@ impl Mounts {
             extension: Extension { method: READ_DIRECTORY.into(), handler: number, ..Extension::default() },
         });
         let listed = templates.chain(resources).chain(foreign).chain(sources);
+        let named = named_fallbacks
+            .into_iter()
+            .map(|(list, route)| Edit::SetNamedFallback { list, handler: Some(handler(route)) });
         // Tools come last: what they read is then there.
-        listed.chain(methods).chain(directory).chain(extensions).chain(tools).collect()
+        listed.chain(methods).chain(directory).chain(extensions).chain(named).chain(tools).collect()
     }
 
     /// Routes [`READ_DIRECTORY`] to the mounts as long as one has directories.
@@ -556,12 +574,12 @@ impl Mounts {
         }
     }
 
-    /// Announces that the lists have changed, for all principals or for one.
-    pub(super) fn list_changed(&self, principal: Option<&str>) {
+    /// Announces that lists have changed, for all principals or for one.
+    pub(super) fn list_changed(&self, lists: ListKinds, principal: Option<&str>) {
         let Some(engine) = self.engine() else { return };
         match principal {
-            None => engine.list_changed(ListKinds::RESOURCES, self.clock.now()),
-            Some(principal) => engine.list_changed_for(principal, ListKinds::RESOURCES, self.clock.now()),
+            None => engine.list_changed(lists, self.clock.now()),
+            Some(principal) => engine.list_changed_for(principal, lists, self.clock.now()),
         }
     }
 

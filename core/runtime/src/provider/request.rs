@@ -6,6 +6,7 @@ use super::responder::{IntoAnswer, Responder};
 use mcp_resources_engine::connection::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::principal::Principal;
+use mcp_resources_engine::version::Revision;
 use mcp_resources_template::{MatchedParams, Value};
 use std::borrow::Cow;
 use std::fmt;
@@ -106,6 +107,7 @@ pub struct Call {
     route: Route,
     method: String,
     params: Option<String>,
+    revision: Revision,
     asker: ProviderRequester,
 }
 
@@ -213,6 +215,11 @@ impl Complete {
         &self.value
     }
 
+    /// The values chosen for other variables.
+    pub fn arguments(&self) -> &[(String, String)] {
+        &self.arguments
+    }
+
     /// The value chosen for another variable.
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.arguments.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
@@ -227,8 +234,14 @@ impl Call {
             route,
             method: method.into_owned(),
             params,
+            revision: caller.revision,
             asker: ProviderRequester::new(caller.principal, engine),
         }
+    }
+
+    /// The revision in which the client speaks.
+    pub fn revision(&self) -> Revision {
+        self.revision
     }
 
     /// The method.

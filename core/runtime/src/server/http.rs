@@ -4,7 +4,9 @@ use super::ResourceServer;
 use super::calls;
 use super::client::CallerHandle;
 use super::shared::{Diagnostic, ServerState};
-use crate::transport::http::{HttpOptions, HttpServer, ProxyIdentity, ServerSocket, Verifier, listen_on};
+use crate::transport::http::{
+    HttpOptions, HttpServer, ProxyIdentity, RouteByPrincipal, ServerSocket, Verifier, listen_on,
+};
 use crate::transport::{EventHandler, Peer};
 use mcp_resources_engine::connection::{Events, RequestOutcome};
 use mcp_resources_engine::http::{Answers, Auth, Hosts, Origins, Rules, RulesError, Sse24};
@@ -118,6 +120,13 @@ impl HttpBuilder {
     /// Takes the identity of clients from a reverse proxy that does the login. Default: clients without a token are anonymous.
     pub fn identity(mut self, proxy: ProxyIdentity) -> Self {
         self.options.identity = Some(proxy);
+        self
+    }
+
+    /// Lets other endpoints answer for some principals: see [`HttpOptions::route`]. Each comes from [`HttpBuilder::build`]
+    /// of another server.
+    pub fn route(mut self, route: RouteByPrincipal) -> Self {
+        self.options.route = Some(route);
         self
     }
 

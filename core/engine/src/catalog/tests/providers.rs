@@ -7,7 +7,7 @@ const ONE: MountId = MountId(1);
 const OTHER: MountId = MountId(2);
 
 fn source(key: &str, handler: HandlerId, mount: MountId) -> Edit {
-    Edit::AddSource { key: key.into(), handler, mount, pages: false }
+    Edit::AddSource { list: ListKind::Resources, key: key.into(), handler, mount, pages: false }
 }
 
 fn foreign(mount: MountId, text: &str) -> Edit {
@@ -30,7 +30,7 @@ fn update(uri: &str) -> Edit {
 }
 
 fn listers(catalog: &Catalog, after: Option<&SourceKey>) -> Vec<SourceKey> {
-    catalog.listers_after(after).map(Lister::key).collect()
+    catalog.listers_after(ListKind::Resources, after).map(Lister::key).collect()
 }
 
 // sources without a template follow those of templates, in the order of their keys.

@@ -95,7 +95,10 @@ fn list_sources_stand_in_the_order_of_their_text() {
     let catalog = catalog([source("c://{x}"), matching("b://{x}"), source("a://{x}")]);
     let after = |text: Option<&str>| {
         let text = text.map(|text| SourceKey::Template(text.to_owned()));
-        catalog.listers_after(text.as_ref()).map(|lister| lister.name().to_owned()).collect::<Vec<_>>()
+        catalog
+            .listers_after(ListKind::Resources, text.as_ref())
+            .map(|lister| lister.name().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(after(None), ["a://{x}", "c://{x}"]);
     assert_eq!(after(Some("a://{x}")), ["c://{x}"]);

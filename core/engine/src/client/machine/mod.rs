@@ -64,6 +64,9 @@ pub struct MachineOptions {
     /// Whether each request is an exchange of its own, as over HTTP, so that its era does not bind other requests.
     /// Default `false`.
     pub has_exchanges: bool,
+    /// Whether notifications that the machine does not handle are reported ([`Effect::Notified`]), and changes of the lists of
+    /// tools and prompts asked for. Default `false`.
+    pub reports_notifications: bool,
     /// The limits.
     pub limits: ClientLimits,
     /// Seeds the jitter of pauses. Use another number for each client.
@@ -87,6 +90,7 @@ impl MachineOptions {
             },
             answers: Vec::new(),
             has_exchanges: false,
+            reports_notifications: false,
             limits: ClientLimits::default(),
             seed: 0,
             is_testing: false,
@@ -101,6 +105,7 @@ pub struct Machine {
     speaker: Speaker,
     pinned: Option<Revision>,
     has_exchanges: bool,
+    reports_notifications: bool,
     /// Every message is reported, and nothing is sent before the first call.
     is_testing: bool,
     answers: Vec<String>,
@@ -183,6 +188,7 @@ impl Machine {
             info,
             answers,
             has_exchanges,
+            reports_notifications,
             limits,
             seed,
             is_testing,
@@ -193,6 +199,7 @@ impl Machine {
             speaker,
             pinned: revision,
             has_exchanges,
+            reports_notifications,
             is_testing,
             answers,
             phase: MachinePhase::Offline,
@@ -480,6 +487,13 @@ impl Machine {
                 }
             }
             Some(version::ServerNotification::Progress) => self.progressed(params, now, out),
+            None if self.reports_notifications => {
+                let params = match params {
+                    RawParams::Object { raw, .. } => one_line(*raw),
+                    _ => "{}".to_owned(),
+                };
+                out.push(Effect::Notified { method: shown(method), params });
+            }
             None => {}
         }
     }

@@ -106,6 +106,11 @@ impl World {
                     self.log.push(format!("{call}: {}", described(&outcome)))
                 }
                 Effect::Changed { watch, change } => self.changed(watch, change),
+                Effect::Heard { watch, is_first } => {
+                    let what = if is_first { "active" } else { "changed" };
+                    self.log.push(format!("{watch}: {what}"));
+                }
+                Effect::Notified { method, .. } => self.log.push(format!("notified {method}")),
                 Effect::ListChanged => self.log.push("list changed".into()),
                 Effect::Asked(question) => {
                     self.log.push(format!("asked {} {}", question.id, question.method))
@@ -411,6 +416,40 @@ fn a_hundred_losses_among_a_thousand_uris() {
 }
 
 // S-13: a changed resource under a watched one is read for its watchers, if the allow-list permits it.
+// S-13: a resource is heard of without a read: once when the subscription is active, after each burst of changes, and once
+// after a lost connection.
+#[test]
+fn a_change_is_heard_of_without_a_read() {
+    for revision in ERAS {
+        let mut world = World::open(revision);
+        world.set("n://a", Some(1));
+        world.set("n://b", Some(1));
+        world.act(|machine, now, out| machine.hear(1, "n://a", now, out));
+        world.pass(1_000);
+        world.act(|machine, now, out| machine.hear(2, "n://a", now, out));
+        world.pass(1_000);
+        assert_eq!(world.logged(), ["1: active", "2: active"], "{revision}");
+        for value in 2..9 {
+            world.set("n://a", Some(value));
+        }
+        world.set("n://b", Some(2));
+        world.pass(1_000);
+        let heard = world.logged();
+        assert!((2..=4).contains(&heard.len()), "{revision}: {heard:?}");
+        assert!(heard.iter().all(|line| line == "1: changed" || line == "2: changed"), "{heard:?}");
+        world.act(|machine, now, out| machine.unwatch(2, now, out));
+        world.kill();
+        world.pass(60_000);
+        assert_eq!(world.logged(), ["1: changed"], "{revision}: the change may be lost");
+        world.act(|machine, now, out| machine.unwatch(1, now, out));
+        world.set("n://a", Some(10));
+        world.pass(1_000);
+        assert_eq!(world.logged(), [""; 0], "{revision}");
+        assert_eq!(world.reads.len(), 0, "{revision}: nothing was read");
+        assert!(world.counts.is_empty(), "{revision}: {:?}", world.counts);
+    }
+}
+
 #[test]
 fn a_changed_descendant_is_read_too() {
     for era in ERAS {

@@ -10,7 +10,9 @@ use crate::client::access;
 use crate::client::cache::ClientCacheKey;
 use crate::client::decode::{is_unsupported, refused};
 use crate::client::speak::OutgoingRequest;
-use crate::client::{CallOptions, Change, ClientCall, ClientError, ClientOutcome, Effect, Failure};
+use crate::client::{
+    CallOptions, Change, ClientCall, ClientError, ClientOutcome, Effect, Failure, ServerAbout,
+};
 use crate::connection::{Body, Contents};
 use crate::jsonrpc::{Json, RawParams};
 use crate::meta;
@@ -58,6 +60,8 @@ struct Watched {
     /// The spelling of the first watch.
     spelling: String,
     watchers: Vec<u64>,
+    /// The watches that want no contents.
+    heard: Vec<HeardWatch>,
     /// The watches that have not reported anything yet.
     fresh: Vec<u64>,
     /// The watched URIs above it, if it is not watched itself.
@@ -68,6 +72,14 @@ struct Watched {
     not_before: Millis,
     reported: LastContents,
     failures: u32,
+}
+
+/// A watch that is told of changes, and reads nothing.
+#[derive(Debug)]
+struct HeardWatch {
+    id: u64,
+    /// Whether it was told that its subscription is active.
+    is_active: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,13 +110,26 @@ struct ListenCall {
 impl Machine {
     /// Watches a resource. `id` is chosen by the runtime and must not be in use; [`Effect::Changed`] reports it.
     pub fn watch(&mut self, id: u64, uri: &str, now: Now, out: &mut Effects) {
+        self.begin_watch(id, uri, WatchKind::Reading, now, out);
+    }
+
+    /// As [`Machine::watch`], without reading the resource: [`Effect::Heard`] reports changes, and an [`Effect::Changed`]
+    /// with an error the end.
+    pub fn hear(&mut self, id: u64, uri: &str, now: Now, out: &mut Effects) {
+        self.begin_watch(id, uri, WatchKind::Hearing, now, out);
+    }
+
+    fn begin_watch(&mut self, id: u64, uri: &str, kind: WatchKind, now: Now, out: &mut Effects) {
         let closed = matches!(self.phase, MachinePhase::Closed);
         let is_full = self.watches.watched.len() >= self.reader.limits.watches;
         let refused = match self.reader.access.check(uri) {
             Ok(_) if closed => ClientError::from(Failure::Cancelled),
             Ok(_) if is_full => Failure::LimitReached { what: "watches" }.into(),
             Ok(canonical) => {
-                self.watches.add(id, canonical.into(), uri, now.tick, &mut self.timers);
+                let new = NewWatch { id, kind, spelling: uri };
+                if self.watches.add(new, canonical.into(), now.tick, &mut self.timers) {
+                    return out.push(Effect::Heard { watch: id, is_first: true });
+                }
                 self.connect(out);
                 return self.reconcile(now, out);
             }
@@ -119,7 +144,8 @@ impl Machine {
         let Some(watched) = self.watches.watched.get_mut(&uri) else { return };
         watched.watchers.retain(|watcher| *watcher != id);
         watched.fresh.retain(|watcher| *watcher != id);
-        if watched.watchers.is_empty() {
+        watched.heard.retain(|hearing| hearing.id != id);
+        if watched.watchers.is_empty() && watched.heard.is_empty() {
             if let Some(slot) = watched.reading {
                 self.abandon(slot, now, out);
             }
@@ -273,7 +299,8 @@ impl Machine {
             }
             return watches.consider(&uri, now.tick, &mut self.timers);
         }
-        let parents = watches.parents(&canonical);
+        let mut parents = watches.parents(&canonical);
+        parents.retain(|parent| !watches.hear_of(parent, now.tick, &mut self.timers));
         if parents.is_empty() || !self.reader.access.allows(uri) {
             return;
         }
@@ -370,7 +397,7 @@ impl Machine {
         if about.revision.is_modern() {
             self.watches.unsubscribed.clear();
             self.watches.leaving.clear();
-            self.listen(about.has_list_changes, now, out);
+            self.listen(&about, now, out);
         } else {
             self.watches.must_listen = false;
             self.subscribe(now, out);
@@ -379,6 +406,11 @@ impl Machine {
             let Some(uri) = self.watches.due.pop_first() else { break };
             let Some(watched) = self.watches.watched.get_mut(&uri) else { continue };
             watched.is_dirty = false;
+            watched.report(out);
+            if watched.watchers.is_empty() && watched.parents.is_empty() {
+                watched.not_before = now.tick.saturating_add(self.reader.limits.coalesce);
+                continue;
+            }
             watched.reading = Some(self.calls.next_slot());
             let call = ClientCall::Read { uri: watched.spelling.clone() };
             let key = Some(ClientCacheKey::Read(uri.to_string()));
@@ -411,13 +443,20 @@ impl Machine {
 
     /// Sends one listen for all watched URIs. The old listen ends only after the new one is active, so that no change
     /// is missed.
-    fn listen(&mut self, list_changes: bool, now: Now, out: &mut Effects) {
+    fn listen(&mut self, about: &ServerAbout, now: Now, out: &mut Effects) {
         if !self.watches.must_listen || self.watches.next.is_some() {
             return;
         }
         self.watches.must_listen = false;
         let wanted = self.watches.wanted();
-        if wanted.is_empty() && !(self.watches.watches_lists && list_changes) {
+        let is_announced = |name| self.reports_notifications && about.announces(name);
+        let lists = [
+            ("resourcesListChanged", about.has_list_changes),
+            ("toolsListChanged", is_announced("tools")),
+            ("promptsListChanged", is_announced("prompts")),
+        ];
+        let any = lists.iter().any(|(_, is_announced)| *is_announced);
+        if wanted.is_empty() && !(self.watches.watches_lists && any) {
             if let Some(listen) = self.watches.listen.take()
                 && self.take_flight(listen.id).is_some()
             {
@@ -428,8 +467,8 @@ impl Machine {
         let message = self.speaker.request(&OutgoingRequest::new(ProtocolMethod::Listen), |params| {
             params.object("notifications", |filter| {
                 filter.array("resourceSubscriptions", |list| wanted.values().for_each(|uri| list.str(uri)));
-                if list_changes {
-                    filter.bool("resourcesListChanged", true);
+                for (name, _) in lists.iter().filter(|(_, is_announced)| *is_announced) {
+                    filter.bool(name, true);
                 }
             });
         });
@@ -438,6 +477,20 @@ impl Machine {
         let uris = wanted.into_keys().collect();
         self.watches.next = Some(ListenCall { id, uris, since: now.tick });
     }
+}
+
+/// Whether a watch wants the contents of its resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WatchKind {
+    Reading,
+    Hearing,
+}
+
+/// A watch that begins.
+struct NewWatch<'a> {
+    id: u64,
+    kind: WatchKind,
+    spelling: &'a str,
 }
 
 impl Watches {
@@ -449,18 +502,30 @@ impl Watches {
         [&self.listen, &self.next].into_iter().flatten().any(|listen| listen.id == id)
     }
 
+    /// Adds a watch. Returns whether it only hears, and its subscription is active already.
     fn add(
         &mut self,
-        id: u64,
+        new: NewWatch<'_>,
         uri: Arc<str>,
-        spelling: &str,
         now: Millis,
         timers: &mut BTreeSet<(Millis, MachineTimer)>,
-    ) {
+    ) -> bool {
+        let NewWatch { id, kind, spelling } = new;
         self.by_host.insert(id, uri.clone());
         let watched = self.watched.entry(uri.clone()).or_insert_with(|| Watched::new(spelling, Vec::new()));
-        watched.watchers.push(id);
-        watched.fresh.push(id);
+        match kind {
+            WatchKind::Reading => {
+                watched.watchers.push(id);
+                watched.fresh.push(id);
+            }
+            WatchKind::Hearing => {
+                let is_active = watched.subscription == Subscription::Active;
+                watched.heard.push(HeardWatch { id, is_active });
+                if is_active {
+                    return true;
+                }
+            }
+        }
         watched.is_dirty = true;
         if !watched.parents.is_empty() {
             watched.parents.clear();
@@ -471,6 +536,7 @@ impl Watches {
             self.must_listen = true;
         }
         self.consider(&uri, now, timers);
+        false
     }
 
     fn add_descendant(
@@ -488,8 +554,8 @@ impl Watches {
 
     fn remove(&mut self, uri: &Arc<str>) {
         let Some(watched) = self.watched.remove(uri) else { return };
-        for watcher in &watched.watchers {
-            self.by_host.remove(watcher);
+        for watcher in watched.all() {
+            self.by_host.remove(&watcher);
         }
         self.due.remove(uri);
         self.unsubscribed.remove(uri);
@@ -539,6 +605,22 @@ impl Watches {
         watched.filter(|(_, watched)| watched.parents.is_empty()).map(|(uri, _)| uri.clone()).collect()
     }
 
+    /// Reports a change under `uri` to those who only hear of it. Returns whether nobody else watches it.
+    fn hear_of(
+        &mut self,
+        uri: &Arc<str>,
+        now: Millis,
+        timers: &mut BTreeSet<(Millis, MachineTimer)>,
+    ) -> bool {
+        let Some(watched) = self.watched.get_mut(uri).filter(|watched| !watched.heard.is_empty()) else {
+            return false;
+        };
+        watched.is_dirty = true;
+        let is_only_heard = watched.watchers.is_empty();
+        self.consider(uri, now, timers);
+        is_only_heard
+    }
+
     /// The URIs to listen to, each in the spelling of its first watch.
     fn wanted(&self) -> BTreeMap<Arc<str>, String> {
         let own = self.watched.iter().filter(|(_, watched)| watched.parents.is_empty());
@@ -547,8 +629,7 @@ impl Watches {
 
     /// Ends the watches of a URI with an error.
     fn fail(&mut self, uri: &Arc<str>, error: &ClientError, out: &mut Effects) {
-        let watchers = self.watched.get(uri).map(|watched| watched.watchers.clone()).unwrap_or_default();
-        for watch in watchers {
+        for watch in self.watched.get(uri).into_iter().flat_map(Watched::all) {
             out.push(Effect::Changed { watch, change: Err(error.clone()) });
         }
         self.remove(uri);
@@ -634,6 +715,7 @@ impl Watched {
         Self {
             spelling: spelling.into(),
             watchers: Vec::new(),
+            heard: Vec::new(),
             fresh: Vec::new(),
             parents,
             subscription: Subscription::None,
@@ -642,6 +724,22 @@ impl Watched {
             not_before: 0,
             reported: LastContents::Nothing,
             failures: 0,
+        }
+    }
+
+    /// All watches of it, with and without contents.
+    fn all(&self) -> impl Iterator<Item = u64> + '_ {
+        self.watchers.iter().copied().chain(self.heard.iter().map(|hearing| hearing.id))
+    }
+
+    /// Reports a change to those who want no contents, if the subscription is active.
+    fn report(&mut self, out: &mut Effects) {
+        if self.subscription != Subscription::Active {
+            return;
+        }
+        for hearing in &mut self.heard {
+            let is_first = !std::mem::replace(&mut hearing.is_active, true);
+            out.push(Effect::Heard { watch: hearing.id, is_first });
         }
     }
 

@@ -46,7 +46,7 @@ pub use jwt::{JwksError, JwtVerifier};
 pub use listener::ServerSocket;
 pub use listening::listen;
 pub(crate) use listening::listen_on;
-pub use options::{HttpOptions, Verified, Verifier, Verifying};
+pub use options::{HttpOptions, RouteByPrincipal, Verified, Verifier, Verifying};
 pub use respond::Disconnected;
 pub use static_tokens::StaticTokens;
 pub use thread::Running;
@@ -71,6 +71,7 @@ pub struct HttpServer {
     event_handler: Arc<dyn EventHandler>,
     verifier: Option<Arc<dyn Verifier>>,
     identity: Option<ProxyIdentity>,
+    route: Option<RouteByPrincipal>,
     timer_task: TimerTask,
     phases: Phases,
     #[cfg(feature = "tls")]
@@ -95,6 +96,7 @@ impl HttpServer {
             event_handler,
             verifier: options.verifier,
             identity: options.identity,
+            route: options.route,
             timer_task: TimerTask::default(),
             phases: Phases::default(),
             #[cfg(feature = "tls")]

@@ -1,6 +1,8 @@
 //! The options of the HTTP server.
 
+use super::HttpServer;
 use mcp_resources_engine::http::{DeniedToken, Rules};
+use mcp_resources_engine::principal::Principal;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,10 +19,16 @@ pub struct HttpOptions {
     pub verifier: Option<Arc<dyn Verifier>>,
     /// The proxy that says who a client is. Not together with [`Rules::auth`]. Default none.
     pub identity: Option<super::ProxyIdentity>,
+    /// Chooses another endpoint by the principal of a request, for a program whose clients see different servers: paths,
+    /// tokens and limits of HTTP stay those of this one. `None` is this endpoint itself. Default none.
+    pub route: Option<RouteByPrincipal>,
     /// The certificate to serve with. Default none: plain HTTP.
     #[cfg(feature = "tls")]
     pub tls: Option<super::Tls>,
 }
+
+/// Chooses an endpoint by the principal of a request: see [`HttpOptions::route`].
+pub type RouteByPrincipal = Arc<dyn Fn(&Principal) -> Option<Arc<HttpServer>> + Send + Sync>;
 
 /// The future of a verification: see [`Verifier::verify`].
 pub type Verifying<'v> = Pin<Box<dyn Future<Output = Result<Verified, DeniedToken>> + Send + 'v>>;

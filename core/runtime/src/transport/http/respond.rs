@@ -87,15 +87,20 @@ impl HttpServer {
             Ok(identified) => identified,
             Err(response) => return Ok(self.refuse(response, now)),
         };
+        let routed = self.route.as_ref().and_then(|route| route(identified.principal()));
+        let server = routed.unwrap_or_else(|| self.clone());
+        if !Arc::ptr_eq(&server, &self) {
+            server.timer_task.start(&server);
+        }
         match collect(body, &identified).await {
             Ok((body, has_waited)) => {
                 let now = if has_waited { self.now() } else { now };
-                self.open(&identified, &body, now).await
+                server.open(&identified, &body, now).await
             }
             // A body that is not allowed is not read.
             Err(NoBody::Refused(_)) if identified.body_limit() == 0 => {
                 let now = self.now();
-                self.open(&identified, &[], now).await
+                server.open(&identified, &[], now).await
             }
             Err(NoBody::Refused(response)) => Ok(self.refuse(*response, self.now())),
             Err(NoBody::Broken) => Err(Disconnected),

@@ -1,0 +1,702 @@
+//! One server, shared by all agents that have it: its connection, what it has, and who watches what there.
+//!
+//! ```text
+//!   views ──▶ request ──▶ Breaker ──▶ Client (started at the first use, ended when idle)
+//!         ──▶ first_page, table ──▶ SharedWork: one request for all who want it, also after their deadline
+//!         ──▶ hear ──▶ one subscription for all views; changes go to all of them
+//! ```
+//!
+//! Law: it knows no agent. What it keeps for all of them is `public`; everything else belongs to the view that asked.
+
+use crate::breaker::Breaker;
+use crate::recent::RecentTable;
+use crate::shared_work::SharedWork;
+use crate::table::{MOST_ITEMS, MOST_PAGES, NamedTable};
+use crate::wire::{self, ForeignPage};
+use mcp_resources_client::{
+    Client, ClientError, ClientLimits, Failure, Heard, Hearing, ListScope, ProgressFn, ServerAbout,
+    ServerConfig,
+};
+use mcp_resources_engine::catalog::ListKind;
+use mcp_resources_engine::client::AllowList;
+use mcp_resources_engine::hub::ListKinds;
+use mcp_resources_engine::now::Millis;
+use mcp_resources_engine::version::METHOD_NOT_FOUND;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+/// Most results of reads that are kept for all agents, and most of their bytes.
+const MOST_SHARED: usize = 1_000;
+const MOST_SHARED_BYTES: usize = 64 << 20;
+/// Most resources of one server that are watched.
+const MOST_WATCHES: usize = 100_000;
+/// The pause before a lost subscription is asked for again.
+const AGAIN: Duration = Duration::from_secs(2);
+/// For how long a list is taken as current if its server announces changes: a reconnection may have lost one.
+const CURRENT: Duration = Duration::from_secs(60);
+
+/// Is told what happens at a server.
+pub(crate) trait ServerListener: Send + Sync {
+    /// A resource that this listener hears of may have changed.
+    fn updated(&self, server: &Arc<UpstreamServer>, uri: &str);
+    /// The subscription to a resource has become active: changes before that were not reported.
+    fn active(&self, server: &Arc<UpstreamServer>, uri: &str);
+    /// Lists have changed.
+    fn lists_changed(&self, server: &Arc<UpstreamServer>, lists: ListKinds);
+    /// The server has described itself, for the first time or again.
+    fn introduced(&self);
+}
+
+/// Writes a problem for people: the server's name, and a sentence.
+pub(crate) type NoteFn = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// A server.
+pub struct UpstreamServer {
+    config: ServerConfig,
+    name: Arc<str>,
+    runtime: Handle,
+    note: NoteFn,
+    begun: Instant,
+    link: Mutex<Option<ServerLink>>,
+    breaker: Mutex<Breaker>,
+    about: Mutex<Option<Arc<ServerAbout>>>,
+    first: Arc<SharedWork<PageResult>>,
+    tables: [TableSlot; 3],
+    watches: Mutex<HashMap<String, UpstreamWatch>>,
+    listeners: Mutex<Vec<Weak<dyn ServerListener>>>,
+    shared: Mutex<SharedReads>,
+    /// Counts changes, so that a read that was overtaken by one is not kept.
+    changes: AtomicU64,
+    answered: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// The connection.
+struct ServerLink {
+    client: Client,
+    used: Instant,
+}
+
+/// The reason why a server has no result.
+#[derive(Clone, Debug)]
+pub(crate) enum UpstreamError {
+    /// It was not asked: it has not answered for a while.
+    Resting,
+    /// It was asked.
+    Client(ClientError),
+}
+
+/// The first page of the resources.
+pub(crate) type PageResult = Result<Arc<ForeignPage>, UpstreamError>;
+type TableResult = Result<Arc<NamedTable>, UpstreamError>;
+
+/// What a server has of one kind.
+struct TableSlot {
+    list: ListKind,
+    flight: Arc<SharedWork<TableResult>>,
+    kept: Mutex<Option<KeptTable>>,
+}
+
+struct KeptTable {
+    table: Arc<NamedTable>,
+    /// The connection that it was read from.
+    about: Arc<ServerAbout>,
+    until: Instant,
+}
+
+/// A resource that views hear of.
+struct UpstreamWatch {
+    count: usize,
+    spelling: String,
+    hearing: Option<Hearing>,
+    /// Whether a subscription was lost, so that the next one reports a change.
+    was_lost: bool,
+}
+
+/// Results of reads that every agent may have.
+struct SharedReads {
+    reads: RecentTable<String, SharedRead>,
+    bytes: usize,
+}
+
+struct SharedRead {
+    result: Arc<str>,
+    until: Instant,
+}
+
+/// Options of a request.
+#[derive(Clone, Default)]
+pub(crate) struct RequestOptions {
+    /// Whether it only reads, and may be made again after the connection was lost.
+    pub(crate) only_reads: bool,
+    /// Whether no time-out ends it.
+    pub(crate) has_no_end: bool,
+    pub(crate) progress: Option<ProgressFn>,
+}
+
+impl RequestOptions {
+    pub(crate) fn reading() -> Self {
+        Self { only_reads: true, ..Self::default() }
+    }
+}
+
+impl UpstreamServer {
+    pub(crate) fn new(config: ServerConfig, runtime: Handle, note: NoteFn) -> Arc<Self> {
+        let name: Arc<str> = config.name.as_str().into();
+        Arc::new(Self {
+            name,
+            config,
+            runtime,
+            note,
+            begun: Instant::now(),
+            link: Mutex::default(),
+            breaker: Mutex::new(Breaker::new()),
+            about: Mutex::default(),
+            first: SharedWork::new(),
+            tables: [ListKind::Templates, ListKind::Tools, ListKind::Prompts].map(TableSlot::new),
+            watches: Mutex::default(),
+            listeners: Mutex::default(),
+            shared: Mutex::new(SharedReads { reads: RecentTable::new(MOST_SHARED), bytes: 0 }),
+            changes: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Its description of itself, once it has answered.
+    pub fn about(&self) -> Option<Arc<ServerAbout>> {
+        lock(&self.about).clone()
+    }
+
+    /// The number of resources that are watched there.
+    pub fn watched(&self) -> usize {
+        lock(&self.watches).len()
+    }
+
+    /// The numbers of requests that it has answered, and not answered.
+    pub fn requests(&self) -> (u64, u64) {
+        (self.answered.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
+    }
+
+    /// Whether it is left alone, because it has not answered.
+    pub fn is_resting(&self) -> bool {
+        lock(&self.breaker).is_open(self.now())
+    }
+
+    pub(crate) fn listen(&self, listener: Weak<dyn ServerListener>) {
+        let mut listeners = lock(&self.listeners);
+        listeners.retain(|known| known.strong_count() > 0);
+        listeners.push(listener);
+    }
+
+    /// Ends the connection, and the server if it was started here.
+    pub(crate) async fn close(&self) {
+        let link = lock(&self.link).take();
+        if let Some(link) = link {
+            link.client.close().await;
+        }
+    }
+
+    /// Runs a task beside the connection.
+    pub(crate) fn spawn<F>(&self, task: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.runtime.spawn(task)
+    }
+
+    fn now(&self) -> Millis {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Calls `tell` with each listener, without holding a lock.
+    fn each(&self, tell: impl Fn(&dyn ServerListener)) {
+        let listeners: Vec<_> = lock(&self.listeners).iter().filter_map(Weak::upgrade).collect();
+        listeners.iter().for_each(|listener| tell(&**listener));
+    }
+}
+
+/// Requests.
+impl UpstreamServer {
+    /// Sends a request, and returns its result as JSON text.
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        method: &str,
+        params: &str,
+        options: RequestOptions,
+    ) -> Result<String, UpstreamError> {
+        if !lock(&self.breaker).admit(self.now()) {
+            return Err(UpstreamError::Resting);
+        }
+        let RequestOptions { only_reads, has_no_end, progress } = options;
+        let scope = ListScope { server: None, timeout: has_no_end.then_some(Millis::MAX), progress };
+        let client = self.client()?.with(scope);
+        let mut outcome = client.request(method, params).await;
+        let is_lost = matches!(&outcome, Err(ClientError::Failed(Failure::Unreachable { .. })));
+        if is_lost && only_reads && self.about().is_some() {
+            outcome = client.request(method, params).await;
+        }
+        self.judge(outcome.as_ref().err());
+        outcome.map_err(UpstreamError::Client)
+    }
+
+    /// Counts the end of a request.
+    fn judge(&self, error: Option<&ClientError>) {
+        match error {
+            Some(ClientError::Failed(
+                Failure::Timeout { .. } | Failure::Unreachable { .. } | Failure::Unauthorized { .. },
+            )) => self.missed(),
+            Some(ClientError::Failed(Failure::Cancelled)) => {}
+            _ => {
+                self.answered.fetch_add(1, Ordering::Relaxed);
+                lock(&self.breaker).succeeded();
+            }
+        }
+    }
+
+    /// Counts a failure: the server has not answered, or not in time.
+    pub(crate) fn missed(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        lock(&self.breaker).failed(self.now());
+    }
+
+    /// The client, which is made now if there is none.
+    fn client(self: &Arc<Self>) -> Result<Client, UpstreamError> {
+        let mut link = lock(&self.link);
+        if let Some(link) = &mut *link {
+            link.used = Instant::now();
+            return Ok(link.client.clone());
+        }
+        let mut config = ServerConfig::new(&*self.name, self.config.target.clone(), AllowList::Everything);
+        config.timeout = self.config.timeout;
+        let server = Arc::downgrade(self);
+        let note = self.note.clone();
+        let mut limits = ClientLimits::default();
+        limits.watches = MOST_WATCHES;
+        let client = Client::builder()
+            .server_with(config)
+            .limits(limits)
+            .runtime(self.runtime.clone())
+            .info("mcp-resources-gateway", env!("CARGO_PKG_VERSION"))
+            .on_note(move |name, what| note(name, what))
+            .on_notification(move |_, method, _| {
+                if let Some(server) = server.upgrade() {
+                    match method {
+                        "notifications/tools/list_changed" => server.lists_changed(ListKinds::TOOLS),
+                        "notifications/prompts/list_changed" => server.lists_changed(ListKinds::PROMPTS),
+                        _ => {}
+                    }
+                }
+            })
+            .connect()
+            .map_err(|error| {
+                UpstreamError::Client(ClientError::Failed(Failure::Unreachable { reason: error.message }))
+            })?;
+        let server = Arc::downgrade(self);
+        let mut changes = client.list_changes();
+        self.runtime.spawn(async move {
+            while changes.next().await.is_some() {
+                let Some(server) = server.upgrade() else { return };
+                server.lists_changed(ListKinds::RESOURCES);
+            }
+        });
+        if let Some(idle) = self.config.idle {
+            self.runtime.spawn(end_when_idle(Arc::downgrade(self), Duration::from_millis(idle)));
+        }
+        *link = Some(ServerLink { client: client.clone(), used: Instant::now() });
+        Ok(client)
+    }
+
+    /// The server's description of itself, in the present connection.
+    async fn introduction(self: &Arc<Self>) -> Result<Arc<ServerAbout>, UpstreamError> {
+        let about = self.client()?.about().await;
+        self.judge(about.as_ref().err());
+        let about = about.map_err(UpstreamError::Client)?;
+        let before = lock(&self.about).replace(about.clone());
+        if before.is_none_or(|before| *before != *about) {
+            self.each(|listener| listener.introduced());
+        }
+        Ok(about)
+    }
+
+    fn lists_changed(self: &Arc<Self>, lists: ListKinds) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        for slot in &self.tables {
+            if lists.contains(kinds(slot.list)) {
+                *lock(&slot.kept) = None;
+            }
+        }
+        if lists.contains(ListKinds::RESOURCES) {
+            lock(&self.shared).clear();
+        }
+        self.each(|listener| listener.lists_changed(self, lists));
+    }
+}
+
+/// Lists.
+impl UpstreamServer {
+    /// The first page of the resources. `None` if it is not there at `deadline`: then the lists count as changed when it is.
+    pub(crate) async fn first_page(self: &Arc<Self>, deadline: Instant) -> Option<PageResult> {
+        if self.is_resting() {
+            return None;
+        }
+        let server = self.clone();
+        let late = self.clone();
+        let work = move || async move { server.resources(None).await.map(Arc::new) };
+        let page = self.first.get(&self.runtime, deadline, work, move |page| {
+            let is_there = page.is_ok();
+            if is_there {
+                late.each(|listener| listener.lists_changed(&late, ListKinds::RESOURCES));
+            }
+            is_there
+        });
+        let page = page.await;
+        if page.is_none() {
+            self.missed();
+        }
+        page
+    }
+
+    /// A page of the resources.
+    pub(crate) async fn resources(
+        self: &Arc<Self>,
+        cursor: Option<&str>,
+    ) -> Result<ForeignPage, UpstreamError> {
+        if cursor.is_none() && !self.introduction().await?.declares("resources") {
+            return Ok(ForeignPage::default());
+        }
+        self.page(ListKind::Resources, cursor).await
+    }
+
+    async fn page(
+        self: &Arc<Self>,
+        list: ListKind,
+        cursor: Option<&str>,
+    ) -> Result<ForeignPage, UpstreamError> {
+        let (method, member, id) = terms(list);
+        let params = cursor
+            .map_or_else(|| "{}".to_owned(), |cursor| format!("{{\"cursor\":{}}}", wire::quoted(cursor)));
+        match self.request(method, &params, RequestOptions::reading()).await {
+            Ok(result) => wire::page(&result, member, id, ClientLimits::default().page).ok_or_else(|| {
+                let reason = format!("its {member} are not a list");
+                UpstreamError::Client(Failure::BadAnswer { reason }.into())
+            }),
+            Err(error) if error.is_unsupported() => Ok(ForeignPage::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the server has of a kind: templates, tools or prompts. `None` if it is not known at `deadline`, as with
+    /// [`UpstreamServer::first_page`].
+    pub(crate) async fn table(self: &Arc<Self>, list: ListKind, deadline: Instant) -> Option<TableResult> {
+        let slot = self.tables.iter().find(|slot| slot.list == list)?;
+        if self.is_resting() {
+            return None;
+        }
+        let about = match timeout_at(deadline, self.introduction()).await {
+            Ok(Ok(about)) => about,
+            Ok(Err(error)) => return Some(Err(error)),
+            Err(_elapsed) => {
+                self.missed();
+                return None;
+            }
+        };
+        if let Some(kept) = &*lock(&slot.kept)
+            && Arc::ptr_eq(&kept.about, &about)
+            && Instant::now() < kept.until
+        {
+            return Some(Ok(kept.table.clone()));
+        }
+        let server = self.clone();
+        let late = self.clone();
+        let work = move || async move { server.whole(list, about).await };
+        let table = slot.flight.get(&self.runtime, deadline, work, move |table| {
+            if table.is_ok() {
+                late.each(|listener| listener.lists_changed(&late, kinds(list)));
+            }
+            false
+        });
+        let table = table.await;
+        if table.is_none() {
+            self.missed();
+        }
+        table
+    }
+
+    /// The same, as it is known without a request.
+    pub(crate) fn known_table(&self, list: ListKind) -> Option<Arc<NamedTable>> {
+        let slot = self.tables.iter().find(|slot| slot.list == list)?;
+        lock(&slot.kept).as_ref().map(|kept| kept.table.clone())
+    }
+
+    /// Reads all pages of a kind.
+    async fn whole(self: Arc<Self>, list: ListKind, about: Arc<ServerAbout>) -> TableResult {
+        let slot = self.tables.iter().find(|slot| slot.list == list);
+        let (capability, announces) = match list {
+            ListKind::Tools => ("tools", about.announces("tools")),
+            ListKind::Prompts => ("prompts", about.announces("prompts")),
+            ListKind::Resources | ListKind::Templates => ("resources", about.has_list_changes),
+        };
+        let changes = self.changes.load(Ordering::Acquire);
+        let mut items = Vec::new();
+        let mut ttl = 0;
+        let mut seen = HashSet::new();
+        let mut cursor: Option<String> = None;
+        if about.declares(capability) {
+            for _ in 0..MOST_PAGES {
+                let page = self.page(list, cursor.as_deref()).await?;
+                items.extend(page.items);
+                ttl = page.ttl;
+                match page.next {
+                    Some(next) if items.len() < MOST_ITEMS && seen.insert(next.clone()) => {
+                        cursor = Some(next);
+                    }
+                    Some(_) => {
+                        (self.note)(&self.name, "its list is too long, or has no end: the rest is left out");
+                        break;
+                    }
+                    None => break,
+                }
+            }
+        }
+        let table = Arc::new(NamedTable::new(items, list == ListKind::Templates));
+        let lasts = if announces { CURRENT } else { Duration::from_millis(ttl).min(CURRENT) };
+        if let Some(slot) = slot {
+            let is_current = self.changes.load(Ordering::Acquire) == changes;
+            let until = if is_current { Instant::now() + lasts } else { Instant::now() };
+            *lock(&slot.kept) = Some(KeptTable { table: table.clone(), about, until });
+        }
+        Ok(table)
+    }
+}
+
+/// Reads.
+impl UpstreamServer {
+    /// The result of a read as JSON text. A public one is kept for all while it lasts; the time that is left of it is the
+    /// second value, in ms.
+    pub(crate) async fn read(self: &Arc<Self>, uri: &str) -> Result<(Arc<str>, Option<u64>), UpstreamError> {
+        if let Some(shared) = lock(&self.shared).reads.get(uri)
+            && let Some(left) = shared.until.checked_duration_since(Instant::now())
+        {
+            return Ok((shared.result.clone(), u64::try_from(left.as_millis()).ok()));
+        }
+        let changes = self.changes.load(Ordering::Acquire);
+        let params = format!("{{\"uri\":{}}}", wire::quoted(uri));
+        let result: Arc<str> =
+            self.request("resources/read", &params, RequestOptions::reading()).await?.into();
+        if let Some(ttl) = public_ttl(&result)
+            && self.changes.load(Ordering::Acquire) == changes
+        {
+            let until = Instant::now() + Duration::from_millis(ttl);
+            lock(&self.shared).insert(uri.to_owned(), SharedRead { result: result.clone(), until });
+        }
+        Ok((result, None))
+    }
+}
+
+/// Watches.
+impl UpstreamServer {
+    /// Subscribes to a resource, once for all who hear of it. `uri` is its canonical form, `spelling` the server's own.
+    pub(crate) fn hear(self: &Arc<Self>, uri: &str, spelling: &str) {
+        let mut watches = lock(&self.watches);
+        if let Some(watch) = watches.get_mut(uri) {
+            watch.count += 1;
+            let is_active = watch.hearing.is_some();
+            drop(watches);
+            if is_active {
+                self.each(|listener| listener.active(self, uri));
+            }
+            return;
+        }
+        if watches.len() >= MOST_WATCHES {
+            return;
+        }
+        let watch = UpstreamWatch { count: 1, spelling: spelling.to_owned(), hearing: None, was_lost: false };
+        watches.insert(uri.to_owned(), watch);
+        drop(watches);
+        self.subscribe(uri);
+    }
+
+    /// Counts every watch once more, and returns their URIs: each is ended with [`UpstreamServer::unhear`].
+    pub(crate) fn hold(&self) -> Vec<String> {
+        let mut watches = lock(&self.watches);
+        watches.iter_mut().for_each(|(_, watch)| watch.count += 1);
+        watches.keys().cloned().collect()
+    }
+
+    /// Ends what [`UpstreamServer::hear`] began.
+    pub(crate) fn unhear(&self, uri: &str) {
+        let mut watches = lock(&self.watches);
+        let Some(watch) = watches.get_mut(uri) else { return };
+        watch.count -= 1;
+        let ended = if watch.count == 0 { watches.remove(uri) } else { None };
+        drop(watches);
+        drop(ended);
+    }
+
+    fn subscribe(self: &Arc<Self>, uri: &str) {
+        let Ok(client) = self.client() else { return };
+        let Some(spelling) = lock(&self.watches).get(uri).map(|watch| watch.spelling.clone()) else { return };
+        let server = Arc::downgrade(self);
+        let key = uri.to_owned();
+        let hearing = client.hear(&spelling, move |heard| {
+            if let Some(server) = server.upgrade() {
+                server.heard(&key, heard);
+            }
+        });
+        if let Some(watch) = lock(&self.watches).get_mut(uri) {
+            watch.hearing = hearing.ok();
+        }
+    }
+
+    /// Handles a report, on the task of the connection.
+    fn heard(self: &Arc<Self>, uri: &str, heard: Heard) {
+        let server = self.clone();
+        let uri = uri.to_owned();
+        match heard {
+            Heard::Active => {
+                let was_lost = lock(&self.watches)
+                    .get_mut(&uri)
+                    .is_some_and(|watch| std::mem::take(&mut watch.was_lost));
+                match was_lost {
+                    true => self.changed(&uri),
+                    false => self.each(|listener| listener.active(self, &uri)),
+                }
+            }
+            Heard::Changed => self.changed(&uri),
+            Heard::Ended(ClientError::Failed(Failure::Unsupported { .. })) => {}
+            Heard::Ended(_) => {
+                if let Some(watch) = lock(&self.watches).get_mut(&uri) {
+                    watch.was_lost = true;
+                }
+                self.runtime.spawn(async move {
+                    tokio::time::sleep(AGAIN).await;
+                    server.subscribe(&uri);
+                });
+            }
+        }
+    }
+
+    fn changed(self: &Arc<Self>, uri: &str) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        let spelling = lock(&self.watches).get(uri).map(|watch| watch.spelling.clone());
+        {
+            let mut shared = lock(&self.shared);
+            shared.reads.remove(uri);
+            spelling.iter().for_each(|own| shared.reads.remove(own.as_str()));
+        }
+        self.each(|listener| listener.updated(self, uri));
+    }
+}
+
+impl TableSlot {
+    fn new(list: ListKind) -> Self {
+        Self { list, flight: SharedWork::new(), kept: Mutex::default() }
+    }
+}
+
+impl SharedReads {
+    fn insert(&mut self, uri: String, read: SharedRead) {
+        let size = uri.len() + read.result.len();
+        if self.bytes + size > MOST_SHARED_BYTES {
+            self.clear();
+        }
+        // Counts what was forgotten since as well, so that the limit holds.
+        self.bytes += size;
+        if size <= MOST_SHARED_BYTES {
+            self.reads.insert(uri, read);
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = Self { reads: RecentTable::new(MOST_SHARED), bytes: 0 };
+    }
+}
+
+impl UpstreamError {
+    /// Whether the server does not know the method.
+    fn is_unsupported(&self) -> bool {
+        let unknown = i64::from(METHOD_NOT_FOUND);
+        matches!(self, Self::Client(ClientError::Failed(Failure::Server { code, .. })) if *code == unknown)
+    }
+}
+
+impl fmt::Display for UpstreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resting => f.write_str("it does not answer; it is tried again within 30 s"),
+            Self::Client(ClientError::Failed(failure)) => write!(f, "{failure}"),
+            Self::Client(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl fmt::Debug for UpstreamServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamServer").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RequestOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestOptions").field("only_reads", &self.only_reads).finish_non_exhaustive()
+    }
+}
+
+/// Ends the connection of a server that nobody has used for `idle`, and that nobody hears of.
+async fn end_when_idle(server: Weak<UpstreamServer>, idle: Duration) {
+    loop {
+        let Some(own) = server.upgrade() else { return };
+        let used = lock(&own.link).as_ref().map(|link| link.used);
+        let Some(used) = used else { return };
+        let rest = idle.saturating_sub(used.elapsed());
+        if rest.is_zero() && lock(&own.watches).is_empty() {
+            return own.close().await;
+        }
+        drop(own);
+        tokio::time::sleep(rest.max(Duration::from_millis(500))).await;
+    }
+}
+
+/// For how long every agent may have a result, in ms; `None` if only one may, or nobody.
+fn public_ttl(result: &str) -> Option<u64> {
+    let members = wire::members(result)?;
+    let scope = members.get("cacheScope").and_then(|scope| scope.as_str());
+    let ttl = members.get("ttlMs").and_then(|ttl| ttl.as_u64());
+    ttl.filter(|ttl| *ttl > 0 && scope.as_deref() == Some("public"))
+}
+
+/// The method of a list, the member of its entries, and the member that names each.
+fn terms(list: ListKind) -> (&'static str, &'static str, &'static str) {
+    match list {
+        ListKind::Resources => ("resources/list", "resources", "uri"),
+        ListKind::Templates => ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+        ListKind::Tools => ("tools/list", "tools", "name"),
+        ListKind::Prompts => ("prompts/list", "prompts", "name"),
+    }
+}
+
+/// The announcement of changes of a list.
+pub(crate) fn kinds(list: ListKind) -> ListKinds {
+    match list {
+        ListKind::Resources | ListKind::Templates => ListKinds::RESOURCES,
+        ListKind::Tools => ListKinds::TOOLS,
+        ListKind::Prompts => ListKinds::PROMPTS,
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

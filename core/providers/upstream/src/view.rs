@@ -1,0 +1,788 @@
+//! The world of one agent: which servers it has, which of their resources and tools, and under which names.
+//!
+//! ```text
+//!   list      the servers in the order of their names; the first pages of all begin at once, and share one deadline
+//!   read      the server that is known to have the URI, or whose prefix it has, or whose template matches; then the others
+//!   call      the server whose tool has this name here
+//! ```
+//!
+//! Law: every URI is checked against what the agent may see *of that server*, before it is asked and in what it answers.
+//! What an agent may not have gets the answer of what does not exist.
+
+use crate::names::{NamedRoutes, NamedTarget, NamingServer, ServerPrefixes};
+use crate::owners::{UriOwners, canonical};
+use crate::recent::RecentTable;
+use crate::server::{PageResult, RequestOptions, UpstreamError, UpstreamServer, lock};
+use crate::table::NamedTable;
+use crate::walk::WalkCursor;
+use crate::wire::{self, ForeignItem, ForeignPage};
+use mcp_resources_client::{ClientError, Failure, ProgressFn};
+use mcp_resources_engine::catalog::ListKind;
+use mcp_resources_engine::client::Access;
+use mcp_resources_engine::connection::{Completion, Item, ListPage, RawResult, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::guard::Glob;
+use mcp_resources_engine::jsonrpc::{Json, object};
+use mcp_resources_engine::resource::{CacheHint, CacheScope};
+use mcp_resources_engine::version::{Answered, INTERNAL_ERROR, INVALID_PARAMS, Meaning, Revision};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The time for a page of a list; a server that needs longer is named as missing.
+const LIST: Duration = Duration::from_millis(2_000);
+/// The time for learning which tools there are before a call.
+const LEARN: Duration = Duration::from_secs(10);
+/// The time for which a server that did not list is not asked for its list on behalf of another one's names.
+const UNSEEN: Duration = Duration::from_secs(30);
+/// Most states of unfinished calls that are known.
+const MOST_STATES: usize = 10_000;
+/// Most pages of an earlier server that are read to see which URIs it has.
+const MOST_EARLIER: usize = 1_000;
+
+/// A server as an agent has it.
+#[derive(Debug)]
+pub(crate) struct ViewServer {
+    pub(crate) server: Arc<UpstreamServer>,
+    pub(crate) access: Access,
+    /// Whether it may see any resource.
+    pub(crate) has_resources: bool,
+    /// The names of its tools and prompts; `None` for all.
+    pub(crate) tools: Option<Vec<Glob>>,
+    /// The prefix in the configuration.
+    pub(crate) prefix: Option<String>,
+}
+
+/// The servers of one agent.
+#[derive(Debug)]
+pub(crate) struct UpstreamView {
+    pub(crate) servers: Vec<ViewServer>,
+    prefixes: ServerPrefixes,
+    pub(crate) owners: Mutex<UriOwners>,
+    /// The servers of which the whole list was seen.
+    pub(crate) walked: Mutex<HashSet<usize>>,
+    /// The servers of which it was not, and when.
+    unseen: Mutex<HashMap<usize, Instant>>,
+    /// The tools and the prompts, as they were last known.
+    named: [Mutex<Arc<NamedRoutes>>; 2],
+    /// Digests of the states that servers gave this agent for unfinished calls.
+    states: Mutex<RecentTable<u64, ()>>,
+}
+
+/// A URI, and the server that may have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UriTarget {
+    pub(crate) server: usize,
+    /// The URI there.
+    pub(crate) uri: String,
+}
+
+/// A call of a tool, or for a prompt.
+pub(crate) struct ForeignCall<'a> {
+    pub(crate) list: ListKind,
+    pub(crate) method: &'a str,
+    /// A JSON object.
+    pub(crate) params: &'a str,
+    pub(crate) revision: Revision,
+    pub(crate) progress: Option<ProgressFn>,
+}
+
+impl UpstreamView {
+    pub(crate) fn new(servers: Vec<ViewServer>) -> Self {
+        let names = servers.iter().map(|own| own.prefix.as_deref().unwrap_or(own.server.name()));
+        let prefixes = ServerPrefixes::new(names);
+        Self {
+            servers,
+            prefixes,
+            owners: Mutex::new(UriOwners::new()),
+            walked: Mutex::default(),
+            unseen: Mutex::default(),
+            named: [Mutex::default(), Mutex::default()],
+            states: Mutex::new(RecentTable::new(MOST_STATES)),
+        }
+    }
+
+    /// The number of a server of this agent.
+    pub(crate) fn number_of(&self, server: &Arc<UpstreamServer>) -> Option<usize> {
+        self.servers.iter().position(|own| Arc::ptr_eq(&own.server, server))
+    }
+
+    /// The URI here of a URI of a server. Notes that the server has it.
+    fn shown(&self, server: usize, uri: &str) -> String {
+        let has_prefix = self.servers.get(server).is_some_and(|own| own.prefix.is_some());
+        match has_prefix || lock(&self.owners).claim(server, uri) {
+            true => self.prefixes.with(server, uri),
+            false => uri.to_owned(),
+        }
+    }
+
+    /// The text here of a template of a server.
+    fn shown_template(&self, server: usize, text: &str) -> String {
+        let has = |earlier: &ViewServer| {
+            earlier.prefix.is_none()
+                && earlier.has_resources
+                && earlier.access.reaches(text)
+                && earlier.server.known_table(ListKind::Templates).is_some_and(|table| table.has(text))
+        };
+        let has_prefix = self.servers.get(server).is_some_and(|own| own.prefix.is_some());
+        match has_prefix || self.servers.iter().take(server).any(has) {
+            true => self.prefixes.with(server, text),
+            false => text.to_owned(),
+        }
+    }
+
+    /// The servers that may have a URI of a client, the likeliest first.
+    pub(crate) fn targets(&self, uri: &str) -> Vec<UriTarget> {
+        let mut targets: Vec<UriTarget> = Vec::new();
+        if let Some(owner) = lock(&self.owners).owner(uri) {
+            self.add_target(&mut targets, owner.server, &owner.spelling);
+        }
+        if let Some((server, uri)) = self.prefixes.split(uri) {
+            let known = lock(&self.owners).owner(&uri).filter(|owner| owner.server == server);
+            self.add_target(&mut targets, server, known.as_ref().map_or(&uri, |owner| &owner.spelling));
+        }
+        let plain = self.servers.iter().enumerate().filter(|(_, own)| own.prefix.is_none());
+        let mut plain: Vec<usize> = plain.map(|(server, _)| server).collect();
+        if targets.is_empty() && plain.len() > 1 {
+            let is_other = |server: &usize| {
+                let own = self.servers.get(*server);
+                let table = own.and_then(|own| own.server.known_table(ListKind::Templates));
+                table.is_none_or(|table| !table.matches(uri))
+            };
+            plain.sort_by_key(is_other);
+        }
+        plain.into_iter().for_each(|server| self.add_target(&mut targets, server, uri));
+        targets
+    }
+
+    /// Adds a server that may be asked for a URI, if the agent may see that.
+    fn add_target(&self, targets: &mut Vec<UriTarget>, server: usize, uri: &str) {
+        let target = UriTarget { server, uri: uri.to_owned() };
+        let own = self.servers.get(server).filter(|own| own.has_resources && own.access.allows(uri));
+        if own.is_some() && !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
+
+    /// Forgets which URIs a server has.
+    pub(crate) fn forget(&self, server: usize) {
+        lock(&self.owners).forget(server);
+        lock(&self.walked).remove(&server);
+    }
+}
+
+/// Resources.
+impl UpstreamView {
+    /// A page of the resources of all servers.
+    pub(crate) async fn list(&self, cursor: Option<&str>, limit: usize) -> Result<ListPage, ReadError> {
+        let deadline = Instant::now() + LIST;
+        let mut page = ListPage::default();
+        let (mut at, mut walk) = match cursor.map(WalkCursor::decode) {
+            None => (0, None),
+            Some(Some(walk)) => self.place_of(walk),
+            Some(None) => return Err(ReadError::Failed),
+        };
+        let mut firsts = if cursor.is_none() { self.begin_all(deadline) } else { HashMap::new() };
+        while let Some(own) = self.servers.get(at) {
+            let name = own.server.name();
+            if !own.has_resources {
+                at += 1;
+                continue;
+            }
+            self.look_at_earlier(at, deadline).await;
+            let now = walk.take().unwrap_or_else(|| WalkCursor::begin(name));
+            let found = match firsts.remove(&at) {
+                Some(first) => first.await.ok().flatten(),
+                None => own.page(&now, deadline).await,
+            };
+            let Some(Ok(found)) = found else {
+                lock(&self.unseen).insert(at, Instant::now());
+                page = page.without(&**name);
+                at += 1;
+                continue;
+            };
+            page.items.extend(found.items.iter().filter_map(|item| self.resource(at, item)));
+            match found.next.as_deref().map(|next| now.after(next)) {
+                Some(Some(next)) => return Ok(page.with_next(next.encode())),
+                // Its pages turn in a circle.
+                Some(None) => page = page.without(&**name),
+                None => drop(lock(&self.walked).insert(at)),
+            }
+            at += 1;
+            if page.items.len() >= limit
+                && let Some(next) = self.servers.get(at)
+            {
+                return Ok(page.with_next(WalkCursor::begin(next.server.name()).encode()));
+            }
+        }
+        Ok(page)
+    }
+
+    /// The number of the server at which a page begins; if it is gone, of the next one.
+    fn place_of(&self, walk: WalkCursor) -> (usize, Option<WalkCursor>) {
+        let at = self.servers.partition_point(|own| **own.server.name() < *walk.server);
+        let is_there = self.servers.get(at).is_some_and(|own| **own.server.name() == *walk.server);
+        (at, is_there.then_some(walk))
+    }
+
+    /// Requests the first page of every server.
+    fn begin_all(&self, deadline: Instant) -> HashMap<usize, JoinHandle<Option<PageResult>>> {
+        let asked = self.servers.iter().enumerate().filter(|(_, own)| own.has_resources);
+        let begin = |(at, own): (usize, &ViewServer)| {
+            let server = own.server.clone();
+            (at, own.server.spawn(async move { server.first_page(deadline).await }))
+        };
+        asked.map(begin).collect()
+    }
+
+    /// Looks at the whole lists of the servers before this one, unless that was done: what they have too needs a prefix.
+    async fn look_at_earlier(&self, at: usize, deadline: Instant) {
+        for (earlier, own) in self.servers.iter().enumerate().take(at) {
+            let is_seen = lock(&self.walked).contains(&earlier);
+            let is_silent = lock(&self.unseen).get(&earlier).is_some_and(|at| at.elapsed() < UNSEEN);
+            if !own.has_resources || own.prefix.is_some() || is_seen || is_silent {
+                continue;
+            }
+            let mut walk = WalkCursor::begin(own.server.name());
+            for _ in 0..MOST_EARLIER {
+                let Some(Ok(found)) = own.page(&walk, deadline).await else {
+                    lock(&self.unseen).insert(earlier, Instant::now());
+                    break;
+                };
+                for item in found.items.iter().filter(|item| own.access.allows(&item.id)) {
+                    lock(&self.owners).claim(earlier, &item.id);
+                }
+                let Some(next) = found.next.as_deref() else {
+                    lock(&self.walked).insert(earlier);
+                    break;
+                };
+                let Some(next) = walk.after(next) else { break };
+                walk = next;
+            }
+        }
+    }
+
+    /// A resource as the agent sees it; `None` if it does not.
+    fn resource(&self, server: usize, item: &ForeignItem) -> Option<Item> {
+        let own = self.servers.get(server)?;
+        if !own.access.allows(&item.id) {
+            return None;
+        }
+        let uri = self.shown(server, &item.id);
+        let json = if uri == item.id { item.json.clone() } else { wire::with_text(&item.json, "uri", &uri) };
+        Some(Item::Foreign { uri, json })
+    }
+
+    /// The contents at a URI.
+    pub(crate) async fn read(&self, uri: &str) -> Result<ReadResult<'static>, ReadError> {
+        let mut worst = None;
+        for target in self.targets(uri) {
+            match self.read_at(&target).await {
+                Ok((result, _)) => {
+                    // A URI with a prefix says nothing about the one without.
+                    if canonical(&target.uri) == canonical(uri) {
+                        lock(&self.owners).claim(target.server, &target.uri);
+                    }
+                    return Ok(result);
+                }
+                Err(ReadError::NotFound) => {}
+                Err(error) => drop(worst.get_or_insert(error)),
+            }
+        }
+        Err(worst.unwrap_or(ReadError::NotFound))
+    }
+
+    /// The contents that one server has, and a digest of them.
+    pub(crate) async fn read_at(&self, target: &UriTarget) -> Result<(ReadResult<'static>, u64), ReadError> {
+        let own = self.servers.get(target.server).ok_or(ReadError::NotFound)?;
+        let answered = own.server.read(&target.uri).await;
+        let (text, left) = answered.map_err(|error| failed(own.server.name(), error, true))?;
+        let members = wire::members(&text).ok_or(ReadError::Failed)?;
+        if !RawResult::from_foreign(&members).is_complete() {
+            return Err(ReadError::InputRequired);
+        }
+        let mut result = ReadResult::from_foreign(&members).ok_or(ReadError::Failed)?;
+        if result.contents.is_empty() {
+            return Err(ReadError::NotFound);
+        }
+        // What it sends beside the resource must be allowed too.
+        result.contents.retain(|one| one.uri.as_deref().is_none_or(|uri| own.access.allows(uri)));
+        if result.contents.is_empty() {
+            return Err(ReadError::NotFound);
+        }
+        for one in &mut result.contents {
+            one.uri = match one.uri.take() {
+                Some(uri) if canonical(&uri) != canonical(&target.uri) => {
+                    Some(self.shown(target.server, &uri).into())
+                }
+                _ => None,
+            };
+        }
+        if let Some(left) = left {
+            result.cache = Some(CacheHint { ttl_ms: left, scope: CacheScope::Public });
+        }
+        let digest = xxh3_64(text.as_bytes());
+        lock(&self.owners).was_read(target.server, &target.uri, digest);
+        Ok((result, digest))
+    }
+
+    /// The server that has a URI: the one that is known to, or else the first that can read it.
+    pub(crate) async fn locate(&self, uri: &str) -> Option<UriTarget> {
+        let targets = self.targets(uri);
+        if let [only] = &targets[..] {
+            return Some(only.clone());
+        }
+        let is_known = lock(&self.owners).owner(uri).is_some() || self.prefixes.split(uri).is_some();
+        if is_known {
+            return targets.into_iter().next();
+        }
+        for target in &targets {
+            if self.read_at(target).await.is_ok() {
+                return Some(target.clone());
+            }
+        }
+        targets.into_iter().next()
+    }
+}
+
+/// Templates, tools and prompts.
+impl UpstreamView {
+    /// A page of the templates, tools or prompts of all servers.
+    pub(crate) async fn list_known(
+        &self,
+        list: ListKind,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<ListPage, ReadError> {
+        let (first, last) = match cursor.map(WalkCursor::decode) {
+            None => (0, None),
+            Some(Some(walk)) => {
+                let (at, walk) = self.place_of(walk);
+                (at, walk.map(|walk| walk.inner))
+            }
+            Some(None) => return Err(ReadError::Failed),
+        };
+        let tables = self.tables(list, Instant::now() + LIST).await;
+        let mut page = ListPage::default();
+        for (at, table) in tables.iter().enumerate().skip(first) {
+            let is_asked = self.servers.get(at).is_some_and(|own| own.is_asked_for(list));
+            if let (None, true, Some(own)) = (table, is_asked, self.servers.get(at)) {
+                page = page.without(&**own.server.name());
+            }
+        }
+        let mut before: Option<(usize, String)> = None;
+        for (at, items) in self.items(list, &tables).into_iter().enumerate().skip(first) {
+            let last = last.as_deref().filter(|_| at == first);
+            for (name, json) in items {
+                if last.is_some_and(|last| name.as_str() <= last) {
+                    continue;
+                }
+                if let Some((server, last)) = before.as_ref().filter(|_| page.items.len() >= limit) {
+                    let server = self.servers.get(*server).map_or("", |own| &**own.server.name());
+                    return Ok(page.with_next(WalkCursor::kept(server, last).encode()));
+                }
+                before = Some((at, name.clone()));
+                page.items.push(Item::Foreign { uri: name, json });
+            }
+        }
+        Ok(page)
+    }
+
+    /// What the servers have, as far as it is known at `deadline`.
+    async fn tables(&self, list: ListKind, deadline: Instant) -> Vec<Option<Arc<NamedTable>>> {
+        let asked = self.servers.iter().map(|own| {
+            let server = own.server.clone();
+            let is_asked = own.is_asked_for(list);
+            own.server.spawn(async move {
+                if !is_asked {
+                    return None;
+                }
+                server.table(list, deadline).await.and_then(Result::ok)
+            })
+        });
+        let asked: Vec<_> = asked.collect();
+        let mut tables = Vec::with_capacity(asked.len());
+        for table in asked {
+            tables.push(table.await.ok().flatten());
+        }
+        if let Some(named) = self.named_of(list) {
+            *lock(named) = Arc::new(self.routes_of(&tables));
+        }
+        tables
+    }
+
+    fn named_of(&self, list: ListKind) -> Option<&Mutex<Arc<NamedRoutes>>> {
+        let [tools, prompts] = &self.named;
+        match list {
+            ListKind::Tools => Some(tools),
+            ListKind::Prompts => Some(prompts),
+            ListKind::Resources | ListKind::Templates => None,
+        }
+    }
+
+    fn routes(&self, list: ListKind) -> Arc<NamedRoutes> {
+        self.named_of(list).map(|named| lock(named).clone()).unwrap_or_default()
+    }
+
+    fn routes_of(&self, tables: &[Option<Arc<NamedTable>>]) -> NamedRoutes {
+        let permits: Vec<_> = self.servers.iter().map(|own| move |name: &str| own.permits(name)).collect();
+        let servers =
+            self.servers.iter().zip(tables).zip(&permits).map(|((own, table), permits)| NamingServer {
+                name: own.server.name(),
+                prefix: own.prefix.as_deref(),
+                table: table.as_ref(),
+                permits,
+            });
+        NamedRoutes::new(&servers.collect::<Vec<_>>())
+    }
+
+    /// The entries of a kind as the agent sees them: by server, in the order of their names here.
+    fn items(&self, list: ListKind, tables: &[Option<Arc<NamedTable>>]) -> Vec<Vec<(String, String)>> {
+        if let ListKind::Templates | ListKind::Resources = list {
+            return tables
+                .iter()
+                .enumerate()
+                .map(|(at, table)| self.templates(at, table.as_deref()))
+                .collect();
+        }
+        // All pages are claimed first, so that a name does not depend on the page of the list.
+        for (at, table) in tables.iter().enumerate() {
+            for item in table.iter().flat_map(|table| &table.items) {
+                for page in wire::pages_of(&item.json) {
+                    lock(&self.owners).claim(at, &page);
+                }
+            }
+        }
+        let routes = self.routes(list);
+        let servers = routes.listed.iter().zip(tables).enumerate();
+        servers
+            .map(|(at, (listed, table))| {
+                let Some(table) = table else { return Vec::new() };
+                let item = |(name, index): &(String, usize)| {
+                    let item = table.items.get(*index)?;
+                    let json = match *name == item.id {
+                        true => item.json.clone(),
+                        false => wire::with_text(&item.json, "name", name),
+                    };
+                    Some((name.clone(), wire::with_page(&json, &|uri| self.shown(at, uri))))
+                };
+                listed.iter().filter_map(item).collect()
+            })
+            .collect()
+    }
+
+    fn templates(&self, server: usize, table: Option<&NamedTable>) -> Vec<(String, String)> {
+        let (Some(own), Some(table)) = (self.servers.get(server), table) else { return Vec::new() };
+        let items = table.items.iter().filter(|item| own.access.reaches(&item.id));
+        let shown = |item: &ForeignItem| {
+            let text = self.shown_template(server, &item.id);
+            let json = match text == item.id {
+                true => item.json.clone(),
+                false => wire::with_text(&item.json, "uriTemplate", &text),
+            };
+            (text, json)
+        };
+        let mut items: Vec<_> = items.map(shown).collect();
+        items.sort();
+        items
+    }
+
+    /// The tool or prompt of this name here.
+    async fn target(&self, list: ListKind, name: &str) -> Option<NamedTarget> {
+        if let Some(target) = self.routes(list).find(name) {
+            return Some(target.clone());
+        }
+        self.tables(list, Instant::now() + LEARN).await;
+        self.routes(list).find(name).cloned()
+    }
+
+    /// Calls a tool, or gets a prompt.
+    pub(crate) async fn call(&self, call: ForeignCall<'_>) -> Result<RawResult<'static>, ReadError> {
+        let ForeignCall { list, method, params, revision, progress } = call;
+        let given = wire::members(params).ok_or(ReadError::Failed)?;
+        let name = given.get("name").and_then(Json::as_str).unwrap_or_default();
+        let Some(target) = self.target(list, &name).await else {
+            let kind = if list == ListKind::Tools { "tool" } else { "prompt" };
+            let shown: String = name.chars().filter(|char| !char.is_control()).take(100).collect();
+            return Err(refused(format!("Unknown {kind}: {shown}")));
+        };
+        if let Some(state) = given.get("requestState").and_then(Json::as_str)
+            && lock(&self.states).get(&state_digest(&target, &state)).is_none()
+        {
+            return Err(refused("Invalid params: unknown requestState".into()));
+        }
+        let Some(own) = self.servers.get(target.server) else { return Err(ReadError::Failed) };
+        let mut sent = Vec::new();
+        object(&mut sent, |writer| {
+            for (member, value) in given.iter() {
+                match &*member {
+                    "name" => writer.str("name", &target.name),
+                    "_meta" => {
+                        let passed = wire::passed_meta(value.raw());
+                        passed
+                            .iter()
+                            .for_each(|meta| writer.value("_meta").extend_from_slice(meta.as_bytes()));
+                    }
+                    _ => writer.named(&member).extend_from_slice(value.raw().as_bytes()),
+                }
+            }
+        });
+        let sent = String::from_utf8(sent).map_err(|_| ReadError::Failed)?;
+        let options = RequestOptions { only_reads: list == ListKind::Prompts, has_no_end: true, progress };
+        let answered = own.server.request(method, &sent, options).await;
+        let text = answered.map_err(|error| failed(own.server.name(), error, false))?;
+        let members = wire::members(&text).ok_or(ReadError::Failed)?;
+        let mut result = RawResult::from_foreign(&members);
+        if !result.is_complete() {
+            if !revision.is_modern() {
+                return Err(ReadError::InputRequired);
+            }
+            if let Some(state) = members.get("requestState").and_then(Json::as_str) {
+                lock(&self.states).insert(state_digest(&target, &state), ());
+            }
+        }
+        result.meta =
+            result.meta.map(|meta| wire::meta_with_page(&meta, &|uri| self.shown(target.server, uri)).into());
+        Ok(result)
+    }
+}
+
+/// What an agent has of one server, for people.
+#[derive(Clone, Debug)]
+pub struct UpstreamSummary {
+    /// The name of the server.
+    pub name: String,
+    /// `ready`, or the reason why it is not.
+    pub state: String,
+    /// The agreed revision, once it has answered.
+    pub revision: Option<Revision>,
+    /// The number of its tools that the agent has; `None` if it is not known.
+    pub tools: Option<usize>,
+    /// The number of resources on the first page that the agent may see.
+    pub resources: Option<usize>,
+    /// Whether there are more pages.
+    pub has_more_resources: bool,
+    /// The number of templates that lead to something that the agent may see.
+    pub templates: Option<usize>,
+}
+
+impl UpstreamView {
+    /// Looks at every server, for at most `time`.
+    pub(crate) async fn summaries(&self, time: Duration) -> Vec<UpstreamSummary> {
+        let deadline = Instant::now() + time;
+        let looks: Vec<_> = self
+            .servers
+            .iter()
+            .map(|own| {
+                let server = own.server.clone();
+                own.server.spawn(async move {
+                    let tools = server.table(ListKind::Tools, deadline).await;
+                    let templates = server.table(ListKind::Templates, deadline).await;
+                    (tools, templates, server.first_page(deadline).await)
+                })
+            })
+            .collect();
+        let mut summaries = Vec::with_capacity(looks.len());
+        for (own, look) in self.servers.iter().zip(looks) {
+            let Ok((tools, templates, page)) = look.await else { continue };
+            let state = match &tools {
+                Some(Ok(_)) => "ready".to_owned(),
+                Some(Err(error)) => error.to_string(),
+                None => "no answer".to_owned(),
+            };
+            let seen = |page: &ForeignPage| {
+                page.items.iter().filter(|item| own.has_resources && own.access.allows(&item.id)).count()
+            };
+            let page = page.and_then(Result::ok);
+            let tools = tools.and_then(Result::ok);
+            let templates = templates.and_then(Result::ok);
+            summaries.push(UpstreamSummary {
+                name: own.server.name().to_string(),
+                state,
+                revision: own.server.about().map(|about| about.revision),
+                tools: tools.map(|table| table.items.iter().filter(|item| own.permits(&item.id)).count()),
+                resources: page.as_deref().map(seen),
+                has_more_resources: page.is_some_and(|page| page.next.is_some()),
+                templates: templates.map(|table| {
+                    let reached = |item: &&ForeignItem| own.has_resources && own.access.reaches(&item.id);
+                    table.items.iter().filter(reached).count()
+                }),
+            });
+        }
+        summaries
+    }
+}
+
+/// A completion, of a template or of a prompt.
+pub(crate) struct CompletionCall<'a> {
+    pub(crate) is_prompt: bool,
+    /// The text of the template, or the name of the prompt.
+    pub(crate) reference: &'a str,
+    pub(crate) variable: &'a str,
+    pub(crate) value: &'a str,
+    pub(crate) arguments: &'a [(String, String)],
+}
+
+impl UpstreamView {
+    /// Completes a variable of a template, or an argument of a prompt.
+    pub(crate) async fn complete(&self, call: CompletionCall<'_>) -> Result<Completion<'static>, ReadError> {
+        let targets = match call.is_prompt {
+            true => self
+                .target(ListKind::Prompts, call.reference)
+                .await
+                .into_iter()
+                .map(|target| UriTarget { server: target.server, uri: target.name })
+                .collect(),
+            false => self.template_targets(call.reference).await,
+        };
+        let mut worst = None;
+        for target in targets {
+            match self.complete_at(&target, &call).await {
+                Ok(completion) => return Ok(completion),
+                Err(error) => drop(worst.get_or_insert(error)),
+            }
+        }
+        let why = if call.is_prompt { "prompt" } else { "ref" };
+        Err(worst.unwrap_or_else(|| refused(format!("Invalid params: unknown {why}"))))
+    }
+
+    /// The servers that may complete a reference: those that have the template or, for a URI, that may have the URI.
+    async fn template_targets(&self, text: &str) -> Vec<UriTarget> {
+        let mut targets = Vec::new();
+        let tables = self.tables(ListKind::Templates, Instant::now() + LIST).await;
+        for (at, (own, table)) in self.servers.iter().zip(&tables).enumerate() {
+            let Some(table) = table else { continue };
+            for item in table.items.iter().filter(|item| own.access.reaches(&item.id)) {
+                let is_short = item.id == text && own.prefix.is_none();
+                if is_short || self.shown_template(at, &item.id) == text {
+                    targets.push(UriTarget { server: at, uri: item.id.clone() });
+                }
+            }
+        }
+        // The owner of a text that several have is the one that shows it unchanged.
+        targets.truncate(1);
+        if targets.is_empty() && !text.contains('{') {
+            targets = self.targets(text);
+        }
+        targets
+    }
+
+    async fn complete_at(
+        &self,
+        target: &UriTarget,
+        call: &CompletionCall<'_>,
+    ) -> Result<Completion<'static>, ReadError> {
+        let own = self.servers.get(target.server).ok_or(ReadError::Failed)?;
+        let context = own.server.about().is_some_and(|about| about.revision.has_completion_context());
+        let mut params = Vec::new();
+        object(&mut params, |params| {
+            params.object("ref", |reference| {
+                reference.str("type", if call.is_prompt { "ref/prompt" } else { "ref/resource" });
+                reference.str(if call.is_prompt { "name" } else { "uri" }, &target.uri);
+            });
+            params.object("argument", |argument| {
+                argument.str("name", call.variable);
+                argument.str("value", call.value);
+            });
+            if context && !call.arguments.is_empty() {
+                params.object("context", |context| {
+                    context.object("arguments", |arguments| {
+                        for (name, value) in call.arguments {
+                            arguments.named(name).extend_from_slice(wire::quoted(value).as_bytes());
+                        }
+                    });
+                });
+            }
+        });
+        let params = String::from_utf8(params).map_err(|_| ReadError::Failed)?;
+        let answered = own.server.request("completion/complete", &params, RequestOptions::reading()).await;
+        let text = answered.map_err(|error| failed(own.server.name(), error, false))?;
+        let members = wire::members(&text).ok_or(ReadError::Failed)?;
+        let mut completion = Completion::from_foreign(&members).ok_or(ReadError::Failed)?;
+        if !call.is_prompt && !own.access.is_open() {
+            let table = own.server.known_table(ListKind::Templates);
+            let template = table.as_ref().and_then(|table| table.template(&target.uri));
+            completion.values.retain(|value| {
+                let mut values: Vec<(&str, &str)> = vec![(call.variable, value)];
+                values.extend(call.arguments.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+                template.is_some_and(|template| own.access.leads(template, &values))
+            });
+            // They count what the agent may not see.
+            completion.total = None;
+            completion.has_more = None;
+        }
+        Ok(completion)
+    }
+}
+
+impl ViewServer {
+    /// The page at a position of its resources; `None` if it is not there at `deadline`.
+    async fn page(&self, walk: &WalkCursor, deadline: Instant) -> Option<PageResult> {
+        if walk.inner.is_empty() {
+            return self.server.first_page(deadline).await;
+        }
+        let rest = timeout_at(deadline, self.server.resources(Some(&walk.inner))).await;
+        rest.ok().map(|rest| rest.map(Arc::new))
+    }
+
+    fn is_asked_for(&self, list: ListKind) -> bool {
+        match list {
+            ListKind::Resources | ListKind::Templates => self.has_resources,
+            ListKind::Tools | ListKind::Prompts => self.tools.as_ref().is_none_or(|globs| !globs.is_empty()),
+        }
+    }
+
+    /// Whether the agent has a tool or prompt of this server.
+    fn permits(&self, name: &str) -> bool {
+        self.tools.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(name)))
+    }
+}
+
+/// By which a state is known to be one that this call was given.
+fn state_digest(target: &NamedTarget, state: &str) -> u64 {
+    xxh3_64(format!("{}\n{}\n{state}", target.server, target.name).as_bytes())
+}
+
+fn refused(message: String) -> ReadError {
+    ReadError::Foreign { code: INVALID_PARAMS, message, data: None }
+}
+
+/// The error of a server, for the client. `is_read`: codes that mean that a resource does not exist are taken as that.
+fn failed(server: &str, error: UpstreamError, is_read: bool) -> ReadError {
+    let silent = |why: &str| ReadError::Foreign {
+        code: INTERNAL_ERROR,
+        message: format!("The server {server:?} {why}"),
+        data: None,
+    };
+    let failure = match error {
+        UpstreamError::Resting => return silent("does not answer; it is tried again within 30 s"),
+        UpstreamError::Client(ClientError::Failed(failure)) => failure,
+        UpstreamError::Client(_) => return ReadError::NotFound,
+    };
+    match failure {
+        Failure::Server { code, message, data } => {
+            let members = data.as_deref().and_then(wire::members);
+            let kind = members.as_ref().and_then(|members| members.get("kind")?.as_str());
+            let names_uri = members.as_ref().is_some_and(|members| members.get("uri").is_some());
+            let answered = Answered { code, message: &message, kind: kind.as_deref(), names_uri };
+            match answered.meaning() {
+                Meaning::NotFound | Meaning::AccessDenied | Meaning::InvalidUri if is_read => {
+                    ReadError::NotFound
+                }
+                _ => {
+                    ReadError::Foreign { code: i32::try_from(code).unwrap_or(INTERNAL_ERROR), message, data }
+                }
+            }
+        }
+        Failure::Timeout { after, .. } => ReadError::Timeout { after },
+        Failure::TooLarge { limit } => ReadError::SizeExceeded { limit, size: None },
+        Failure::InputRequired { .. } => ReadError::InputRequired,
+        Failure::Unauthorized { .. } => silent("does not accept the credentials of the gateway"),
+        Failure::BadAnswer { .. } => silent("has sent an answer that is not valid"),
+        Failure::LimitReached { .. } => silent("has too many requests to answer"),
+        _ => silent("cannot be reached"),
+    }
+}

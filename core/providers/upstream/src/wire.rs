@@ -1,0 +1,156 @@
+//! Results of other servers: their entries unchanged but for a name or a URI that is another one here.
+//!
+//! Law: everything here comes from another server. An entry without its name is left out; the others stay.
+
+use mcp_resources_engine::jsonrpc::{Json, JsonMembers, object};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// Deepest nesting of a result; the client refuses what is deeper.
+const NESTING: usize = 128;
+
+/// An entry of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ForeignItem {
+    /// Its URI, the text of its template, or its name.
+    pub(crate) id: String,
+    /// The whole entry: a JSON object.
+    pub(crate) json: String,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ForeignPage {
+    pub(crate) items: Vec<ForeignItem>,
+    pub(crate) next: Option<String>,
+    /// For how long it may be kept, in ms.
+    pub(crate) ttl: u64,
+}
+
+/// The members of a JSON object.
+pub(crate) fn members(json: &str) -> Option<JsonMembers<'_>> {
+    Json::parse(json.as_bytes(), NESTING).and_then(Json::object)
+}
+
+/// A page: the entries of the member `list`, each known by its member `id`. `None` if it has another form. Of entries with
+/// the same id the first is kept, and no more than `max`.
+pub(crate) fn page(result: &str, list: &str, id: &str, max: usize) -> Option<ForeignPage> {
+    let members = members(result)?;
+    let mut seen = HashSet::new();
+    let mut items = Vec::new();
+    for item in members.get(list)?.array()? {
+        let Some(own) = item.object().and_then(|item| item.get(id)?.as_str()) else { continue };
+        if items.len() < max && seen.insert(own.to_string()) {
+            items.push(ForeignItem { id: own.into_owned(), json: item.raw().to_owned() });
+        }
+    }
+    let next = members.get("nextCursor").and_then(Json::as_str).map(Cow::into_owned);
+    let ttl = members.get("ttlMs").and_then(Json::as_u64).unwrap_or_default();
+    Some(ForeignPage { items, next, ttl })
+}
+
+/// The object `json` with another text in its member `name`.
+pub(crate) fn with_text(json: &str, name: &str, value: &str) -> String {
+    rewritten(json, |own, _| (own == name).then(|| quoted(value)))
+}
+
+/// The object `json` whose page of a tool (MCP Apps), if it names one, is what `map` makes of it.
+pub(crate) fn with_page(json: &str, map: &dyn Fn(&str) -> String) -> String {
+    if !json.contains("ui") || !json.contains("esourceUri") {
+        return json.to_owned();
+    }
+    rewritten(json, |name, value| (name == "_meta").then(|| meta_with_page(value.raw(), map)))
+}
+
+/// The same for the object `_meta` alone.
+pub(crate) fn meta_with_page(meta: &str, map: &dyn Fn(&str) -> String) -> String {
+    let uri = |value: Json<'_>| value.as_str().map(|uri| quoted(&map(&uri)));
+    rewritten(meta, |name, value| match name {
+        // Of the first draft of MCP Apps.
+        "ui/resourceUri" => uri(value),
+        "ui" => Some(rewritten(value.raw(), |name, value| match name {
+            "resourceUri" => uri(value),
+            _ => None,
+        })),
+        _ => None,
+    })
+}
+
+/// The pages that a tool names.
+pub(crate) fn pages_of(json: &str) -> Vec<String> {
+    let found = std::cell::RefCell::new(Vec::new());
+    with_page(json, &|uri| {
+        found.borrow_mut().push(uri.to_owned());
+        uri.to_owned()
+    });
+    found.into_inner()
+}
+
+/// The members of `_meta` of a client's request that another server may get: not those that belong to this connection.
+pub(crate) fn passed_meta(meta: &str) -> Option<String> {
+    let members = members(meta)?;
+    let mut out = Vec::new();
+    object(&mut out, |writer| {
+        for (name, value) in members.iter() {
+            if &*name != "progressToken" && !name.starts_with("io.modelcontextprotocol/") {
+                writer.named(&name).extend_from_slice(value.raw().as_bytes());
+            }
+        }
+    });
+    String::from_utf8(out).ok().filter(|meta| meta != "{}")
+}
+
+/// The object `json`, in which `replace` may give a member another value, as JSON text.
+pub(crate) fn rewritten(json: &str, replace: impl Fn(&str, Json<'_>) -> Option<String>) -> String {
+    let Some(members) = members(json) else { return json.to_owned() };
+    let mut out = Vec::with_capacity(json.len() + 32);
+    object(&mut out, |writer| {
+        for (name, value) in members.iter() {
+            let own = replace(&name, value);
+            writer.named(&name).extend_from_slice(own.as_deref().unwrap_or(value.raw()).as_bytes());
+        }
+    });
+    String::from_utf8(out).unwrap_or_else(|_| json.to_owned())
+}
+
+/// `text` as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    Value::String(text.to_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_pass_unchanged_but_for_their_name() {
+        let result = r#"{"tools":[{"name":"a","x":1.50},{"name":"a"},7,{"title":"no name"},{"name":"b"}],"nextCursor":"n","ttlMs":5}"#;
+        let page = page(result, "tools", "name", 10).unwrap();
+        let ids: Vec<_> = page.items.iter().map(|item| item.id.as_str()).collect();
+        assert_eq!((ids, page.next.as_deref(), page.ttl), (vec!["a", "b"], Some("n"), 5));
+        assert_eq!(with_text(&page.items[0].json, "name", "s_\"a"), r#"{"name":"s_\"a","x":1.50}"#);
+        assert!(super::page(r#"{"tools":7}"#, "tools", "name", 10).is_none());
+        assert!(super::page("[]", "tools", "name", 10).is_none());
+    }
+
+    // Done when 6: the page of a tool follows its URI.
+    #[test]
+    fn the_page_of_a_tool_follows() {
+        let map = |uri: &str| uri.replace("ui://", "ui://s+");
+        let tool = r#"{"name":"t","_meta":{"ui":{"resourceUri":"ui://a/b","x":[1]},"ui/resourceUri":"ui://a/b","y":"ui://a/b"}}"#;
+        let expected = r#"{"name":"t","_meta":{"ui":{"resourceUri":"ui://s+a/b","x":[1]},"ui/resourceUri":"ui://s+a/b","y":"ui://a/b"}}"#;
+        assert_eq!(with_page(tool, &map), expected);
+        assert_eq!(pages_of(tool), ["ui://a/b", "ui://a/b"]);
+        for odd in [r#"{"name":"ui","_meta":{"ui":7,"resourceUri":1}}"#, r#"{"_meta":"ui resourceUri"}"#] {
+            assert_eq!(with_page(odd, &map), odd);
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_one_connection_stays_there() {
+        let meta = r#"{"progressToken":1,"io.modelcontextprotocol/clientInfo":{},"traceparent":"00-1"}"#;
+        assert_eq!(passed_meta(meta).as_deref(), Some(r#"{"traceparent":"00-1"}"#));
+        assert_eq!(passed_meta(r#"{"progressToken":1}"#), None);
+    }
+}

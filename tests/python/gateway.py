@@ -1,0 +1,86 @@
+"""A gateway as a process, for tests: in front of stubs and of the servers of `tests/peers`."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+STUB = str(Path(__file__).with_name("stub_upstream.py"))
+PATIENCE = 30.0
+
+
+def stub(name: str, *, entry: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """The entry of a stub in an `mcpServers` file; all of its resources are allowed unless `entry` says otherwise."""
+    words = [STUB, json.dumps({"name": name, **spec})]
+    return {"command": sys.executable, "args": words, "resources": "*", **(entry or {})}
+
+
+def configured(folder: Path, servers: dict[str, Any], agents: dict[str, Any] | None = None) -> Path:
+    """A file with these servers and agents."""
+    file = folder / "team.json"
+    file.write_text(json.dumps({"mcpServers": servers} | ({} if agents is None else {"agents": agents})))
+    return file
+
+
+def asked(log: Path, method: str | None = None) -> list[dict[str, Any]]:
+    """What a stub was asked so far."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    return [line for line in lines if method in (None, line["method"])]
+
+
+class Gateway:
+    """A gateway over HTTP."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.said: list[str] = []
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+        end = time.monotonic() + PATIENCE
+        while not (found := [line for line in self.said if "serving at " in line]):
+            assert process.poll() is None, self.said
+            assert time.monotonic() < end, self.said
+            time.sleep(0.01)
+        self.url = found[0].rpartition(" ")[2]
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.said.append(line.rstrip("\n"))
+
+
+@contextmanager
+def over_http(program: Path, file: Path, *words: str) -> Iterator[Gateway]:
+    """A gateway at a free port, ended by SIGTERM with status 0."""
+    command = [program, "gateway", "--config", file, "--http", "0", *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield Gateway(process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0
+            assert process.stdout is not None
+            assert process.stdout.read() == ""
+
+
+def noting(command: list[str], note: Path) -> list[str]:
+    """A command that writes its process' number into a file, and starts."""
+    return ["sh", "-c", f"echo $$ >> {shlex.quote(str(note))}; exec {shlex.join(command)}"]
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process runs: one that has ended, but was not waited for, does not."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
