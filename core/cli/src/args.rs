@@ -157,8 +157,8 @@ pub(crate) struct Dev {
 
 /// Serve what other servers have, to each agent its own
 #[derive(Args, Debug)]
-#[command(after_help = "The file is an mcpServers file, with agents if there are several:
-  agents: {web: {token_env: WEB_TOKEN, mcpServers: {files: {resources: ['file:///pub/**']}}}}
+#[command(after_help = "The file is an mcpServers file. If it has agents, each sees its own:
+  agents: {web: {token_env: TOKEN, mcpServers: {files: {resources: '*'}}}}
 Example: mcp-resources gateway --config team.yaml --http 8000")]
 pub(crate) struct Gateway {
     /// The file with mcpServers and agents, YAML or JSON
