@@ -18,9 +18,7 @@ const STYLES: Styles = Styles::styled()
 /// Serve resources; list, read, watch and check those of any MCP server
 #[derive(Debug, Parser)]
 #[command(name = "mcp-resources", version, styles = STYLES, disable_help_subcommand = true)]
-#[command(after_help = "Examples:
-  mcp-resources serve .
-  mcp-resources read notes://monday --server https://example.com/mcp")]
+#[command(after_help = "Example: mcp-resources ls -- mcp-resources serve .")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -136,7 +134,7 @@ pub(crate) struct Serve {
     port: Option<String>,
 }
 
-/// Run a server that you write, and restart it when its sources change
+/// Run a server that you write; restart it when its sources change
 #[derive(Args, Debug)]
 #[command(override_usage = "mcp-resources dev [OPTIONS] [FILE] [-- CMD]")]
 #[command(after_help = "Clients stay connected. Requests and changed lists are printed on stderr.
