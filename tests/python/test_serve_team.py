@@ -16,10 +16,15 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from mcp_resources import Client, McpError
+from ports import reserved_port
 from test_auth import KEYS, token
 from test_serve import INITIALIZE, PATIENCE, Start, config, project, serve, uris
 
@@ -397,3 +402,47 @@ async def test_a_watch_ends_with_its_token(run: Run, serve: Start, team: Path, p
             # Her client may try to come back, and gets nothing.
             with pytest.raises((McpError, TimeoutError)):
                 await asyncio.wait_for(anext(changes), 2)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "said"),
+    [(-20, -10, "has expired"), (10, 20, "is not valid yet"), (-10, 10, None)],
+)
+def test_the_dates_of_a_certificate(
+    serve: Start, tmp_path: Path, project: Path, begins: int, ends: int, said: str | None
+) -> None:
+    """S-20: a certificate that clients refuse is warned of, and serving goes on."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    built = x509.CertificateBuilder(
+        name, name, key.public_key(), 7, now + timedelta(days=begins), now + timedelta(days=ends)
+    ).sign(key, hashes.SHA256())
+    encoding = serialization.Encoding.PEM
+    (tmp_path / "server.pem").write_bytes(built.public_bytes(encoding))
+    private = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (tmp_path / "server.key").write_bytes(key.private_bytes(encoding, *private))
+    tls = {"cert": "server.pem", "key": "server.key"}
+    file = config(tmp_path, providers=[{"files": {"roots": "project"}}], auth={"tokens": "tokens.yaml"}, tls=tls)
+    (tmp_path / "tokens.yaml").write_text("[]")
+    (tmp_path / "tokens.yaml").chmod(0o600)
+    with serve("--config", str(file), "--http", "0") as served:
+        if said is not None:
+            assert said in served.wait_for("tls.cert: ")
+        assert served.url().startswith("https://")
+
+
+def test_keys_that_cannot_be_fetched(serve: Start, tmp_path: Path, project: Path) -> None:
+    """S-20: said once, while each request with a token is refused as one that cannot be verified now."""
+    with reserved_port() as port:
+        jwks = f"https://127.0.0.1:{port}/keys"
+        jwt = {"issuer": "https://id.example.com", "audience": "https://mcp.example.com/mcp", "jwks_url": jwks}
+        file = config(tmp_path, providers=[{"files": {"roots": "project"}}], auth={"jwt": jwt})
+        with serve("--config", str(file), "--http", "0") as served:
+            url = served.url()
+            for _ in range(3):
+                assert status(url, {"Authorization": f"Bearer {token()}"})[0] == 503
+            assert jwks in served.wait_for("cannot be fetched")
+            served.end()
+            served.reader.join(PATIENCE)
+            assert not [line for line in served.said if "cannot be fetched" in line]

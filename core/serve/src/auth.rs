@@ -5,6 +5,7 @@
 
 use crate::document::options_of;
 use crate::log::{ConfigLog, ConfigMessage};
+use crate::secrets::masked;
 use crate::tokens::{TokenEntry, is_open_to_others, read_tokens};
 use mcp_resources_engine::http::{Auth, DeniedToken};
 use mcp_resources_engine::suggest::unexpected;
@@ -19,6 +20,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const KEYS: [&str; 5] = ["tokens", "jwt", "identity", "resource", "scopes"];
 const JWT_KEYS: [&str; 4] = ["issuer", "audience", "jwks_url", "keys"];
@@ -186,6 +188,12 @@ impl AuthSection {
                 )?;
                 let mut auth = Auth::new(resource, [issuer.clone()]);
                 auth.required_scopes.clone_from(&self.scopes);
+                let keys = match keys {
+                    JwtKeys::Url(url) => url.clone(),
+                    JwtKeys::File(file) => file.display().to_string(),
+                };
+                let log = log.clone();
+                let verifier = ReportingVerifier { verifier, keys, log, is_down: AtomicBool::new(false) };
                 Ok(OpenedAuth::Jwt(auth, Arc::new(verifier)))
             }
             Proof::Identity { header, groups, from } => {
@@ -245,7 +253,7 @@ impl TlsSection {
     ///
     /// # Errors
     /// One sentence that names the file.
-    pub(crate) fn open(&self, folder: &Path) -> Result<CertificateFiles, String> {
+    pub(crate) fn open(&self, folder: &Path, log: &ConfigLog) -> Result<CertificateFiles, String> {
         let cert = folder.join(&self.cert);
         let key = folder.join(&self.key);
         let seen = [FileState::of(&cert), FileState::of(&key)];
@@ -260,14 +268,18 @@ impl TlsSection {
             let name = if text.starts_with(&*key.to_string_lossy()) { "key" } else { "cert" };
             format!("tls.{name}: {text}")
         })?;
-        Ok(CertificateFiles { tls, cert, key, seen })
+        let files = CertificateFiles { tls, cert, key, seen };
+        if let Some(warning) = files.warning() {
+            log(ConfigMessage::Warning(&warning));
+        }
+        Ok(files)
     }
 }
 
 /// The opened section `auth`.
 pub(crate) enum OpenedAuth {
     Tokens(Auth, Arc<TokenFile>),
-    Jwt(Auth, Arc<JwtVerifier>),
+    Jwt(Auth, Arc<ReportingVerifier>),
     Identity(ProxyIdentity),
 }
 
@@ -385,6 +397,38 @@ impl Verifier for SharedTokens {
     }
 }
 
+/// Verifies signed tokens. Reports once that the issuer's keys cannot be fetched, and that they are there again.
+pub(crate) struct ReportingVerifier {
+    verifier: JwtVerifier,
+    /// The place of the keys.
+    keys: String,
+    log: ConfigLog,
+    is_down: AtomicBool,
+}
+
+impl Verifier for ReportingVerifier {
+    fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
+        Box::pin(async move {
+            let found = self.verifier.verify(token).await;
+            match found {
+                Err(DeniedToken::Unavailable) if !self.is_down.swap(true, Ordering::Relaxed) => {
+                    let keys = masked(&self.keys);
+                    let text = format!(
+                        "auth.jwt: the keys at {keys} cannot be fetched; nobody can log in until they can, which is tried \
+                         again with each request"
+                    );
+                    (self.log)(ConfigMessage::Error(&text));
+                }
+                Ok(_) if self.is_down.swap(false, Ordering::Relaxed) => {
+                    (self.log)(ConfigMessage::Note("auth.jwt: the keys are fetched again"));
+                }
+                _ => {}
+            }
+            found
+        })
+    }
+}
+
 /// A certificate that may be renewed at any time.
 pub(crate) struct CertificateFiles {
     pub(crate) tls: Tls,
@@ -394,6 +438,13 @@ pub(crate) struct CertificateFiles {
 }
 
 impl CertificateFiles {
+    /// The warning of a certificate that clients refuse because of its dates.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let fault = Tls::date_fault(&self.cert)?;
+        let fix = "clients refuse it; renew it, unless the clock of this machine is wrong";
+        Some(format!("tls.cert: {}: {fault}; {fix}", self.cert.display()))
+    }
+
     /// Reads the files again if one of them has changed: new connections get the new certificate. Returns whether they have.
     ///
     /// # Errors

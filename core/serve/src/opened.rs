@@ -83,7 +83,7 @@ impl OpenedConfig {
             files.tokens = auth.apply(&mut http);
         }
         if let Some(tls) = &document.tls {
-            let opened = tls.open(&folder).map_err(|reason| document.named(reason))?;
+            let opened = tls.open(&folder, &log).map_err(|reason| document.named(reason))?;
             http.tls = Some(opened.tls.clone());
             files.certificate = Some(opened);
         }

@@ -221,7 +221,12 @@ impl RunningConfig {
             Err(reason) => self.say(ConfigMessage::Error(&masked(&reason))),
         }
         match self.files.certificate.as_mut().map_or(Ok(false), CertificateFiles::refresh) {
-            Ok(true) => self.say(ConfigMessage::Note("the certificate was renewed")),
+            Ok(true) => {
+                self.say(ConfigMessage::Note("the certificate was renewed"));
+                if let Some(warning) = self.files.certificate.as_ref().and_then(CertificateFiles::warning) {
+                    self.say(ConfigMessage::Warning(&warning));
+                }
+            }
             Ok(false) => {}
             Err(reason) => self.say(ConfigMessage::Error(&masked(&reason))),
         }

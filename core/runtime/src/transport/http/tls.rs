@@ -8,10 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::client::verify_server_cert_signed_by_trust_anchor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 /// The certificate of a server, and its TLS configuration. Clones share it.
@@ -36,6 +38,26 @@ impl Tls {
         let config = Self::read(certificates.as_ref(), key.as_ref())?;
         self.0.store(Arc::new(with_protocol(config)));
         Ok(())
+    }
+
+    /// Says whether clients refuse these certificates because of their dates, by the clock of this machine. `None` if the
+    /// first one is valid now, or cannot be read.
+    pub fn date_fault(certificates: impl AsRef<Path>) -> Option<&'static str> {
+        let file = BufReader::new(open_to_read(certificates.as_ref()).ok()?);
+        let first = CertificateDer::pem_reader_iter(file).next()?.ok()?;
+        let parsed = ParsedCertificate::try_from(&first).ok()?;
+        let algorithms = ring::default_provider().signature_verification_algorithms.all;
+        // Without an authority nothing is verified, but the dates are looked at first.
+        let roots = RootCertStore::empty();
+        match verify_server_cert_signed_by_trust_anchor(&parsed, &roots, &[], UnixTime::now(), algorithms) {
+            Err(Error::InvalidCertificate(
+                CertificateError::Expired | CertificateError::ExpiredContext { .. },
+            )) => Some("the certificate has expired"),
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
+            )) => Some("the certificate is not valid yet"),
+            _ => None,
+        }
     }
 
     fn read(certificates: &Path, key: &Path) -> io::Result<ServerConfig> {
