@@ -179,7 +179,7 @@ fn reload(
         }
     }
     if failed.is_some() {
-        // Nobody loses an agent to a mistake about another one.
+        // A mistake about one agent stops no other.
         next.append(worlds);
     }
     changed += worlds.len();
@@ -251,7 +251,7 @@ async fn serve_http(
     Ok(0)
 }
 
-/// Refuses an address that other machines reach if nobody is asked who they are.
+/// Refuses an address that other machines reach without authentication.
 fn open_to(
     builder: HttpBuilder,
     host: &str,

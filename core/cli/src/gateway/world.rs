@@ -148,7 +148,7 @@ async fn follow_instructions(
     introduced: Arc<Notify>,
 ) {
     loop {
-        // A provider that is unmounted introduces nobody.
+        // An unmounted provider adds no instructions.
         let _ = timeout(LOOK, introduced.notified()).await;
         let Some(provider) = provider.upgrade() else { return };
         let instructions = Some(provider.instructions()).filter(|text| !text.is_empty());

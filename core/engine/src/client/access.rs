@@ -98,8 +98,8 @@ impl Access {
         self.guard.permits(&self.principal, normal)
     }
 
-    /// Whether `template` still expands to an allowed URI with these values of its variables: for completion, of which a
-    /// server must not tell more than its resources. Costs a bounded amount of work, and is `false` beyond it.
+    /// Whether `template` still expands to an allowed URI with these values of its variables: for completion, which
+    /// must not show more than the resources do. Costs a bounded amount of work, and is `false` beyond it.
     pub fn leads(&self, template: &UriTemplate, values: &[(&str, &str)]) -> bool {
         if self.is_open() {
             return true;

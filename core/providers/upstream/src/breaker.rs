@@ -72,7 +72,7 @@ impl Breaker {
             BreakerState::Closed { failures } if failures + 1 < FAILURES => {
                 BreakerState::Closed { failures: failures + 1 }
             }
-            // A request that began before keeps nobody waiting longer.
+            // A failure of a request that began before does not extend the pause.
             BreakerState::Open { since } if now.saturating_sub(since) < PAUSE => BreakerState::Open { since },
             BreakerState::Open { .. } => BreakerState::Open { since: now },
             BreakerState::Closed { .. } | BreakerState::Probing { .. } => BreakerState::Open { since: now },

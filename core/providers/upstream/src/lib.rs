@@ -161,7 +161,7 @@ impl Upstreams {
 
 /// Watches that are kept: [`Upstreams::hold`].
 #[derive(Debug)]
-#[must_use = "dropping it ends what nobody else watches"]
+#[must_use = "dropping it ends watches without another user"]
 pub struct HeldWatches(Vec<(Arc<UpstreamServer>, Vec<String>)>);
 
 impl Drop for HeldWatches {

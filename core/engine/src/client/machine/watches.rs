@@ -74,7 +74,7 @@ struct Watched {
     failures: u32,
 }
 
-/// A watch that is told of changes, and reads nothing.
+/// A watch that gets changes without contents.
 #[derive(Debug)]
 struct HeardWatch {
     id: u64,
@@ -605,7 +605,7 @@ impl Watches {
         watched.filter(|(_, watched)| watched.parents.is_empty()).map(|(uri, _)| uri.clone()).collect()
     }
 
-    /// Reports a change under `uri` to those who only hear of it. Returns whether nobody else watches it.
+    /// Reports a change under `uri` to the watches without contents. Returns whether there is no other watch of it.
     fn hear_of(
         &mut self,
         uri: &Arc<str>,
