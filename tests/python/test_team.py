@@ -392,6 +392,15 @@ def test_the_units_are_right(team: Path, program: Path) -> None:
     assert (found.returncode, own) == (0, []), found.stderr
 
 
+def served_at(process: "subprocess.Popen[str]") -> str:
+    """The URL that a starting server prints."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "serving at " in line:
+            return line.split()[-1]
+    raise AssertionError("it ended")
+
+
 @dataclass(frozen=True)
 class Image:
     """What the example's Dockerfile says of its last stage."""
@@ -446,12 +455,7 @@ async def test_the_image_serves_the_team(tmp_path: Path, team: Path, program: Pa
     environment = {"PATH": "/usr/local/bin:/usr/bin:/usr/sbin:/bin", **image.environment}
     with subprocess.Popen([*alone, *changed], env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr is not None
-            said = ""
-            while "serving at " not in said:
-                said = process.stderr.readline()
-                assert said, "it ended"
-            url = said.split()[-1].replace("0.0.0.0", "127.0.0.1")
+            url = served_at(process).replace("0.0.0.0", "127.0.0.1")
             (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
             owners = re.search(r"^Uid:\s+(.*)$", Path(f"/proc/{child}/status").read_text(), re.MULTILINE)
             assert owners is not None
@@ -487,12 +491,7 @@ async def test_systemd_passes_the_socket(program: Path, run: Run, team: Path, to
         ]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
             try:
-                assert process.stderr is not None
-                said = ""
-                while "serving at " not in said:
-                    said = process.stderr.readline()
-                    assert said, "it ended"
-                url = said.split()[-1]
+                url = served_at(process)
                 assert url.startswith(f"https://127.0.0.1:{port}/")
                 bearer = {"Authorization": f"Bearer {tokens['alice']}"}
                 async with official(url, bearer, team / "server.pem") as client:

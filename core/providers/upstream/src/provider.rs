@@ -1,6 +1,6 @@
 //! The provider: requests of one agent's engine become requests to its servers.
 //!
-//! Law: nothing here blocks; every request is a task of the client's runtime, and ends early when nobody waits for it.
+//! Law: nothing here blocks; every request is a task of the client's runtime, and ends when its caller has gone.
 
 use crate::server::{ServerListener, UpstreamServer, lock};
 use crate::view::{CompletionCall, ForeignCall, UpstreamSummary, UpstreamView, UriTarget};
@@ -117,7 +117,7 @@ impl UpstreamProvider {
         self.view.summaries(time).await
     }
 
-    /// Answers with the result of `work`, unless nobody waits for it any more: then the work is given up.
+    /// Answers with the result of `work`. If the caller goes first, the work is dropped.
     fn answer<T, F>(&self, reply: Responder<T>, work: F)
     where
         T: IntoAnswer + Send + 'static,
@@ -133,7 +133,7 @@ impl UpstreamProvider {
     }
 }
 
-/// The result of `work`; `None` if nobody waits for it any more.
+/// The result of `work`; `None` if the caller has gone.
 async fn while_wanted<T>(cancelled: &Cancelled, work: impl Future<Output = T>) -> Option<T> {
     tokio::pin!(work);
     loop {
@@ -317,7 +317,7 @@ impl ServerListener for ViewListener {
         if !lock(&self.interests).shown.contains_key(&target) {
             return;
         }
-        // What nobody has read here cannot be out of date.
+        // Contents that were never read here cannot be out of date.
         let before = lock(&view.owners).last_read(number, uri);
         let (Some(before), Some(feed)) = (before, self.feed.get().cloned()) else { return };
         let shown = lock(&self.interests).shown.get(&target).cloned().unwrap_or_default();

@@ -42,7 +42,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// For how long a list is taken as current if its server announces changes: a reconnection may have lost one.
 const CURRENT: Duration = Duration::from_secs(60);
 
-/// Is told what happens at a server.
+/// Receives the events of a server.
 pub(crate) trait ServerListener: Send + Sync {
     /// A resource that this listener hears of may have changed.
     fn updated(&self, server: &Arc<UpstreamServer>, uri: &str);
@@ -655,7 +655,7 @@ impl fmt::Debug for RequestOptions {
     }
 }
 
-/// Ends the connection of a server that nobody has used for `idle`, and that nobody hears of.
+/// Ends the connection of a server without requests for `idle`, and without watches.
 async fn end_when_idle(server: Weak<UpstreamServer>, idle: Duration) {
     loop {
         let Some(own) = server.upgrade() else { return };
@@ -670,7 +670,7 @@ async fn end_when_idle(server: Weak<UpstreamServer>, idle: Duration) {
     }
 }
 
-/// For how long every agent may have a result, in ms; `None` if only one may, or nobody.
+/// The time for which all agents may share a result, in ms; `None` if it is not to be shared.
 fn public_ttl(result: &str) -> Option<u64> {
     let members = wire::members(result)?;
     let scope = members.get("cacheScope").and_then(|scope| scope.as_str());

@@ -34,7 +34,7 @@ impl<T: Clone + Send + Sync + 'static> SharedWork<T> {
         Arc::new(Self { state: Mutex::new(SharedWorkState::Idle) })
     }
 
-    /// The result of `work`, which is started if nobody waits for it yet; `None` if it is not there at `deadline`. The work
+    /// The result of `work`, which the first caller starts; `None` if it is not there at `deadline`. The work
     /// goes on then; `on_late` gets its result, and says whether the next call may have it.
     pub(crate) async fn get<F>(
         self: &Arc<Self>,
