@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,9 @@ class Gateway:
 
     def _read(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.said.append(line.rstrip("\n"))
+        with suppress(ValueError):  # closed by the end of the block
+            for line in self.process.stderr:
+                self.said.append(line.rstrip("\n"))
 
 
 @contextmanager

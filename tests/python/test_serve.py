@@ -91,10 +91,12 @@ def serve(program: Path, tmp_path: Path) -> Callable[..., object]:
             stderr=subprocess.PIPE,
             text=True,
         ) as process:
+            served = Process(process)
             try:
-                yield Process(process)
+                yield served
             finally:
                 process.kill()
+                served.reader.join(PATIENCE)  # what it reads is closed next
 
     return serve
 
