@@ -482,7 +482,7 @@ impl PageIndexer<'_> {
         if now.pages.is_empty() {
             let dir = site.folder.dir().display();
             self.log_once(&format!(
-                "the site {:?} has no page: {dir} has no .md or .markdown file to serve",
+                "the site {:?} has no page: {dir} has no .md, .mdx or .markdown file to serve",
                 site.name()
             ));
         }
@@ -553,7 +553,11 @@ impl PageIndexer<'_> {
             bytes.truncate(INDEXED as usize);
         }
         let text = text_of(&bytes, is_cut);
-        let page = text.map_or_else(|| DocsPage::without_sections(&bytes), DocsPage::parse);
+        let page = match text {
+            Some(text) if site::is_mdx(&path) => DocsPage::parse_mdx(text),
+            Some(text) => DocsPage::parse(text),
+            None => DocsPage::without_sections(&bytes),
+        };
         if let Some(fault) = &page.fault {
             self.log_once(&format!("{}/{key}: {fault}", site.name()));
         }

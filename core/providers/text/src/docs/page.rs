@@ -92,14 +92,27 @@ pub(crate) struct PageSection {
 impl DocsPage {
     /// Reads a whole file.
     pub(crate) fn parse(text: &str) -> Self {
+        Self::parse_with(text, &|_| false)
+    }
+
+    /// Reads a whole file of MDX. What it imports, exports and comments is no text that a reader sees.
+    pub(crate) fn parse_mdx(text: &str) -> Self {
+        Self::parse_with(text, &is_code)
+    }
+
+    /// Reads a whole file. A paragraph outside of all other blocks `is_unseen` by its source.
+    fn parse_with(text: &str, is_unseen: &dyn Fn(&str) -> bool) -> Self {
         let split = front_matter::split(text);
         let (description, fault) = match split.block.as_ref().map(front_matter::Block::parse) {
             None => (Description::default(), None),
             Some(Ok(members)) => Description::from_members(&members),
             Some(Err(fault)) => (Description::default(), Some(fault.to_string())),
         };
-        let mut page =
-            Self { description, sections: sections(split.body, text.len() - split.body.len()), fault };
+        let mut page = Self {
+            description,
+            sections: sections(split.body, text.len() - split.body.len(), is_unseen),
+            fault,
+        };
         if page.description.title.is_none() {
             let heading = page
                 .sections
@@ -216,8 +229,17 @@ fn cut(text: &str, max: usize) -> String {
         .collect()
 }
 
-/// The sections of a text that begins `offset` bytes after the beginning of its file.
-fn sections(body: &str, offset: usize) -> Vec<PageSection> {
+/// Whether a paragraph of MDX is code: an import, an export or a comment.
+fn is_code(paragraph: &str) -> bool {
+    let text = paragraph.trim_end();
+    text.starts_with("import ")
+        || text.starts_with("export ")
+        || text.starts_with("{/*") && text.ends_with("*/}")
+}
+
+/// The sections of a text that begins `offset` bytes after the beginning of its file, without the text of paragraphs that
+/// `is_unseen` by their source.
+fn sections(body: &str, offset: usize, is_unseen: &dyn Fn(&str) -> bool) -> Vec<PageSection> {
     let first = PageSection {
         slug: String::new(),
         heading: String::new(),
@@ -231,7 +253,23 @@ fn sections(body: &str, offset: usize) -> Vec<PageSection> {
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_GFM;
+    // The end of the paragraph that no reader sees.
+    let mut unseen = 0;
+    let mut depth = 0_usize;
     for (event, range) in Parser::new_ext(body, options).into_offset_iter() {
+        match &event {
+            Event::Start(tag) => {
+                if depth == 0 && *tag == Tag::Paragraph && body.get(range.clone()).is_some_and(is_unseen) {
+                    unseen = range.end;
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if range.end <= unseen {
+            continue;
+        }
         if let Event::Start(Tag::Heading { level, .. }) = &event {
             // The line that it is on: a quotation's marks belong to it.
             let line =
@@ -537,6 +575,25 @@ mod tests {
             let words: Vec<_> = page.sections[0].text.split_whitespace().collect();
             assert_eq!(words.join(" "), expected, "{html}");
         }
+    }
+
+    // S-07: of MDX, imports, exports and comments are not searched; code of an example is, and so is prose.
+    #[test]
+    fn mdx_is_read_as_its_reader_sees_it() {
+        let text = "---\ntitle: T\n---\nimport { Tabs } from 'hidden';\nimport X from 'hidden'\n\nexport const hidden = {\n  a: 1,\n}\n\n{/* hidden */}\n\nimporting is shown\n\n# Use\n\n<Tabs hidden=\"1\">\n<Item>inner</Item>\n</Tabs>\n\n```js\nimport kept from 'astro';\n```\n\n> import quoted\n\nexport is a word here\n";
+        let texts =
+            |page: &DocsPage| page.sections.iter().map(|section| section.text.clone()).collect::<String>();
+        let page = DocsPage::parse_mdx(text);
+        let seen = texts(&page);
+        assert!(!seen.contains("hidden"), "{seen}");
+        for shown in ["importing is shown", "inner", "import kept", "import quoted"] {
+            assert!(seen.contains(shown), "{shown}: {seen}");
+        }
+        let plain = DocsPage::parse(text);
+        assert!(texts(&plain).contains("export is a word here"));
+        let places =
+            |page: &DocsPage| page.sections.iter().map(|section| section.bytes.clone()).collect::<Vec<_>>();
+        assert_eq!((places(&page), &page.description), (places(&plain), &plain.description));
     }
 
     // S-07: what is cut off at the end is no fault; anything else that is not UTF-8 is.

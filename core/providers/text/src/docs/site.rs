@@ -145,10 +145,19 @@ pub(crate) fn key(path: &[u8]) -> String {
 
 /// Whether a file of this name is a page.
 pub(crate) fn is_page(path: &[u8]) -> bool {
+    ["md", "markdown"].iter().any(|ending| ends_with(path, ending)) || is_mdx(path)
+}
+
+/// Whether a file of this name is MDX: Markdown with components and their imports.
+pub(crate) fn is_mdx(path: &[u8]) -> bool {
+    ends_with(path, "mdx")
+}
+
+/// Whether what follows the last dot of a file's name is `ending`.
+fn ends_with(path: &[u8], ending: &str) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    let ending =
-        name.iter().rposition(|byte| *byte == b'.').and_then(|at| name.get(at + 1..)).unwrap_or_default();
-    ending.eq_ignore_ascii_case(b"md") || ending.eq_ignore_ascii_case(b"markdown")
+    let own = name.iter().rposition(|byte| *byte == b'.').and_then(|at| name.get(at + 1..));
+    own.is_some_and(|own| own.eq_ignore_ascii_case(ending.as_bytes()))
 }
 
 #[cfg(test)]
@@ -167,8 +176,8 @@ mod tests {
             assert_eq!(key(path.as_bytes()), expected);
         }
         assert_eq!(key(b"\xff.md"), "~FF.md");
-        let pages = ["a.md", "b/A.MD", ".md", "x.markdown", "a.b.md"];
+        let pages = ["a.md", "b/A.MD", ".md", "x.markdown", "a.b.md", "a.mdx"];
         assert!(pages.iter().all(|name| is_page(name.as_bytes())));
-        assert!(!["a.mdx", "md", "a.md/b.txt", "a.png", ""].iter().any(|name| is_page(name.as_bytes())));
+        assert!(!["a.mdxx", "md", "a.md/b.txt", "a.png", ""].iter().any(|name| is_page(name.as_bytes())));
     }
 }

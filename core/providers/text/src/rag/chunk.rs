@@ -24,12 +24,11 @@ pub(super) struct ChunkIter {
     pub(super) chunks: Vec<Chunk>,
 }
 
-/// Cuts Markdown or plain text.
-pub(super) fn chunks(text: &str, is_markdown: bool) -> ChunkIter {
+/// Cuts a text by the sections of the `page` that it is, or by its lines.
+pub(super) fn chunks(text: &str, page: Option<DocsPage>) -> ChunkIter {
     let mut chunks = Vec::new();
     let mut title = None;
-    if is_markdown {
-        let page = DocsPage::parse(text);
+    if let Some(page) = page {
         title = page.description.title;
         for section in &page.sections {
             cut(&section.heading, &section.text, &mut chunks);
@@ -77,17 +76,17 @@ mod tests {
     // S-03: by headings, and by lines where a section is long.
     #[test]
     fn documents_are_cut_by_headings() {
-        let ChunkIter { title, chunks: found } =
-            chunks("---\ntitle: T\n---\nintro\n# One\na\n## Two\n\n## Three\nc\n", true);
+        let text = "---\ntitle: T\n---\nintro\n# One\na\n## Two\n\n## Three\nc\n";
+        let ChunkIter { title, chunks: found } = chunks(text, Some(DocsPage::parse(text)));
         let found: Vec<_> = found.iter().map(|chunk| (&*chunk.heading, &*chunk.text)).collect();
         assert_eq!(title.as_deref(), Some("T"));
         assert_eq!(found, [("", "intro"), ("One", "a"), ("Two", "Two"), ("Three", "c")]);
         let long = format!("{}\n{}\n", "あ".repeat(1_500), "word ".repeat(300));
-        let pieces = chunks(&long, false).chunks;
+        let pieces = chunks(&long, None).chunks;
         assert!(pieces.iter().all(|piece| piece.text.len() <= LONGEST && !piece.text.is_empty()));
         let all: usize =
             pieces.iter().map(|piece| piece.text.chars().filter(|char| !char.is_whitespace()).count()).sum();
         assert_eq!(all, 1_500 + 4 * 300);
-        assert!(chunks("", true).chunks.is_empty());
+        assert!(chunks("", Some(DocsPage::parse(""))).chunks.is_empty());
     }
 }

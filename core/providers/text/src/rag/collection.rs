@@ -10,6 +10,8 @@
 use super::chunk;
 use super::document::{RagDocument, chunk_key, of_body, of_key};
 use super::embed::{self, Embedder, VECTORS};
+use crate::docs::page::DocsPage;
+use crate::docs::site::is_mdx;
 use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put};
 use mcp_resources_provider_kit::digest::digest;
@@ -365,7 +367,11 @@ impl DocumentIndexer<'_> {
             Arc::make_mut(&mut now.all).insert(id, Arc::new(same));
             return;
         }
-        let cut = chunk::chunks(&fetched.text, fetched.mime_type == "text/markdown");
+        let page = (fetched.mime_type == "text/markdown").then(|| match is_mdx(id.as_bytes()) {
+            true => DocsPage::parse_mdx(&fetched.text),
+            false => DocsPage::parse(&fetched.text),
+        });
+        let cut = chunk::chunks(&fetched.text, page);
         let document = RagDocument {
             id: id.clone(),
             title: title.or(cut.title),
