@@ -275,3 +275,26 @@ def test_the_links_of_the_readme_install_the_command() -> None:
     found = parse_qs(urlsplit(cursor).query)
     assert found["name"] == ["mcp-resources"]
     assert json.loads(base64.b64decode(found["config"][0])) == entry
+
+
+def test_every_crate_that_may_be_published_is_after_those_that_it_needs() -> None:
+    listed = json.loads(
+        project.run("cargo metadata", "cargo", "metadata", "--format-version=1", "--no-deps", "--locked", "--offline")
+    )["packages"]
+    published = {package["name"]: package for package in listed if package["publish"] is None}
+    assert sorted(project.CRATES) == sorted(published)
+    for name in project.CRATES:
+        # What a test alone needs may come later: it is not in the package.
+        needs = {need["name"] for need in published[name]["dependencies"] if need["kind"] != "dev"}
+        before = set(project.CRATES[: project.CRATES.index(name)])
+        assert needs & set(published) <= before, name
+
+
+def test_a_crate_that_was_not_compiled_or_warns_is_named() -> None:
+    said = "".join(f"   Verifying {name} v0.1.0 (/tree)\n   Compiling {name} v0.1.0\n" for name in project.CRATES)
+    count = len(project.CRATES)
+    assert dist.verified(said) == f"{count} of {count} verified, warnings: none"
+    with pytest.raises(project.ReleaseError, match="did not compile mcp-resources from its package"):
+        dist.verified(said.replace("Verifying mcp-resources v", "Packaged mcp-resources v"))
+    with pytest.raises(project.ReleaseError, match="warning: manifest has no documentation"):
+        dist.verified(said + "warning: manifest has no documentation, homepage or repository\n")
