@@ -57,10 +57,9 @@ const BUILDS: Record<string, readonly string[]> = ['x64', 'arm64'].includes(proc
 export const binding: typeof Binding = load();
 
 /** The actions for the event loop, the kinds of arrivals of a client, and what to do for a message of the SDK. */
-export const { LoopTask, ArrivalKind, OutputSide, TakenBy } = binding;
+export const { LoopTask, ArrivalKind, TakenBy } = binding;
 export type LoopTask = Binding.LoopTask;
 export type ArrivalKind = Binding.ArrivalKind;
-export type OutputSide = Binding.OutputSide;
 export type TakenBy = Binding.TakenBy;
 
 /** A build in this package, else the package of the platform. */

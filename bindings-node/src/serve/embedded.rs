@@ -203,6 +203,7 @@ impl Served for Embedded {
 
     /// The SDK ends its own connections.
     fn shutdown(&self) -> Result<()> {
+        self.core.shutdown();
         Ok(())
     }
 

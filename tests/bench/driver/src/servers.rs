@@ -58,6 +58,7 @@ impl fmt::Display for Contestant {
             Handler::Provider => write!(f, "{}, provider", self.name),
             Handler::Worker => write!(f, "{}, provider on a worker", self.name),
             Handler::Attached => write!(f, "{}, attached", self.name),
+            Handler::InFront => write!(f, "{}, in front", self.name),
             Handler::Beside => write!(f, "{}, behind serve", self.name),
         }
     }
@@ -106,8 +107,10 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     }
     if let Workload::Attached(part) = workload {
         let handlers: &[Handler] = match part {
-            AttachedPart::Resource => &[Handler::Usual, Handler::Attached],
-            AttachedPart::Tool => &[Handler::Usual, Handler::Attached, Handler::Beside],
+            AttachedPart::Resource => &[Handler::Usual, Handler::Attached, Handler::InFront],
+            AttachedPart::Tool => {
+                &[Handler::Usual, Handler::Attached, Handler::InFront, Handler::Beside]
+            }
         };
         let of = |name| handlers.iter().map(move |handler| Contestant { name, handler: *handler });
         return ["python-sdk", "fastmcp", "ts-sdk"].into_iter().flat_map(of).collect();
@@ -259,6 +262,9 @@ impl Launcher {
         }
         if contestant.handler == Handler::Attached {
             environment.push(("ATTACH", "1".into()));
+        }
+        if contestant.handler == Handler::InFront {
+            environment.push(("ATTACH", "run".into()));
         }
         if contestant.handler == Handler::Beside {
             let mut serve = self.command(COMMAND, Way::Beside)?;
