@@ -85,7 +85,7 @@ export class Attachment {
   /** Hooks each transport when the server that is connected to it starts it: then it has set what it calls. */
   #hook(low: LowServer): void {
     ATTACHED.add(low);
-    const connect: (transport: Transport) => Promise<void> = low.connect.bind(low);
+    const connect = low.connect.bind(low);
     low.connect = async (transport: Transport): Promise<void> => {
       const exchange = this.exchange?.getStore();
       if (exchange !== undefined) exchange.server = undefined;
@@ -100,7 +100,7 @@ export class Attachment {
         new EmbeddedConnection(this.driver, low, transport).listen();
         await start();
       };
-      await connect(transport);
+      await connect(transport as never);
     };
   }
 }

@@ -25,6 +25,7 @@ export type {
   NativeFunction,
   NativeProvider,
   NativeStream,
+  OutputFields,
   PlainValue,
   PromptMessageFields,
   Question,

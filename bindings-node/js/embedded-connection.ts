@@ -3,7 +3,15 @@
  *
  * Law: this module carries messages between the SDK and the core.
  */
-import { type Answers, binding, type EmbeddedTransport, type Embedding, type Quick, TakenBy } from './binding.js';
+import {
+  type Answers,
+  binding,
+  type EmbeddedTransport,
+  type Embedding,
+  type OutputFields,
+  type Quick,
+  TakenBy,
+} from './binding.js';
 import { ScopedDriver, type ServerParts } from './driver.js';
 import { translated } from './errors.js';
 import { failed, warned } from './log.js';
@@ -134,27 +142,26 @@ export class EmbeddedConnection {
     if (this.#isSending) return;
     this.#isSending = true;
     try {
-      await this.#sendAll();
+      for (let out = this.#native.next(); out !== null && !this.#isClosed; out = this.#native.next()) {
+        const extra = this.#calls.get(out.call);
+        if (out.isLast) this.#end(out.call);
+        if (typeof out.text === 'string') await this.#output(out, extra);
+      }
     } finally {
       this.#isSending = false;
     }
   }
 
-  async #sendAll(): Promise<void> {
-    for (let out = this.#native.next(); out !== null && !this.#isClosed; out = this.#native.next()) {
-      const extra = this.#calls.get(out.call);
-      if (out.isLast) this.#end(out.call);
-      if (typeof out.text !== 'string') continue;
-      try {
-        const message: Message = JSON.parse(out.text);
-        if (out.isForServer) this.#theirs?.(message, extra);
-        else if (out.isLast) await this.#send(message);
-        else await this.#notify(message, related(out.related));
-      } catch (error) {
-        this.#end(out.call);
-        this.#native.end(out.call);
-        if (!this.#isClosed && out.call !== this.#number) failed(this.#driver.logger, 'attach', 'an answer', error);
-      }
+  async #output(out: OutputFields, extra: Extra | undefined): Promise<void> {
+    try {
+      const message: Message = JSON.parse(out.text ?? '');
+      if (out.isForServer) this.#theirs?.(message, extra);
+      else if (out.isLast) await this.#send(message);
+      else await this.#notify(message, related(out.related));
+    } catch (error) {
+      this.#end(out.call);
+      this.#native.end(out.call);
+      if (!this.#isClosed && out.call !== this.#number) failed(this.#driver.logger, 'attach', 'an answer', error);
     }
   }
 
