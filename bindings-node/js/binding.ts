@@ -87,6 +87,6 @@ function missing(): string {
   return (
     `the compiled part of ${NAME} for ${system} cannot be loaded from ${path.join(__dirname, '..')}: none of ` +
     `${names.join(', ')} works there. If the program is bundled, leave the package out of the bundle: ` +
-    `esbuild --external:${NAME}. Else run npm install on this system, without --omit=optional; there are builds for ${PLATFORMS}`
+    `esbuild --external:${NAME}, or serverExternalPackages in the configuration of Next. Else run npm install on this system, without --omit=optional; there are builds for ${PLATFORMS}`
   );
 }

@@ -200,33 +200,41 @@ def test_a_message_for_the_sdk_may_be_large(name: str) -> None:
     pipe.close()
 
 
-def test_a_cancelled_read_of_ours_ends(tmp_path: Path) -> None:
-    code = """
+SLOW = """
 import asyncio
 from mcp.server.mcpserver import MCPServer
 from mcp_resources import ResourceServer
 resources = ResourceServer("ours").attach(app := MCPServer("app"))
-ended = []
+state = "idle"
 @resources.resource("a://slow")
 async def slow() -> str:
+    global state
+    state = "begun"
     try:
         await asyncio.sleep(60)
     finally:
-        ended.append(1)
+        state = "ended"
     return ""
-@resources.resource("a://ended")
-def count() -> str:
-    return str(len(ended))
+@resources.resource("a://state")
+def look() -> str:
+    return state
 resources.run()
 """
-    pipe = opened([sys.executable, "-c", code], LEGACY)
+
+
+def test_a_cancelled_read_of_ours_ends() -> None:
+    pipe = opened([sys.executable, "-c", SLOW], LEGACY)
+
+    def until(state: str) -> None:
+        for number in range(1_000):
+            answer = json.loads(pipe.ask(f"{state} {number}", "resources/read", {"uri": "a://state"}))
+            if answer["result"]["contents"][0]["text"] == state:
+                return
+        raise AssertionError(state)
+
     pipe.send(request(LEGACY, 7, "resources/read", {"uri": "a://slow"}))
+    until("begun")
     pipe.send({"method": "notifications/cancelled", "params": {"requestId": 7}})
-    for round in range(50):
-        answer = json.loads(pipe.ask(f"count {round}", "resources/read", {"uri": "a://ended"}))
-        if answer["result"]["contents"][0]["text"] == "1":
-            break
-    else:
-        raise AssertionError("the handler goes on")
+    until("ended")
     pipe.close()
     assert pipe.process.returncode == 0

@@ -43,6 +43,8 @@ pub(crate) enum Handler {
     Worker,
     /// Of ours, attached to the server of an SDK.
     Attached,
+    /// The same, which runs the server behind a pipe of ours.
+    InFront,
     /// The server's own, behind `mcp-resources serve FOLDER -- SERVER`.
     Beside,
 }
