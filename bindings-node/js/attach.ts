@@ -73,7 +73,7 @@ export class Attachment {
       const what = 'clients of 2026-07-28 are not told of changes of attached resources';
       this.driver.warn(`${what}; serve resources.wrap(createMcpHandler(resources.factory))`);
     }
-    const low = lowServer(product);
+    const low = lowServer(product, 'the function that was given to attach must return a server of the SDK');
     if (!ATTACHED.has(low)) {
       if (low.transport !== undefined) throw new Error('the factory returned a server that is connected already');
       this.#hook(low);
@@ -128,10 +128,11 @@ function check(native: Server, app: SdkServer | SdkFactory): void {
   }
 }
 
-function lowServer(app: unknown): LowServer {
+function lowServer(app: unknown, rule = 'attach takes a server of the SDK, or a function that makes one'): LowServer {
   const low = (app as { server?: unknown } | undefined)?.server ?? app;
   if (!isObject(low) || !('connect' in low)) {
-    throw new TypeError(`attach takes a server of the SDK, or a function that makes one, not ${shown(app)}`);
+    const fix = isObject(low) && 'fetch' in low ? '; give it what you gave to createMcpHandler, and wrap() this' : '';
+    throw new TypeError(`${rule}, not ${shown(app)}${fix}`);
   }
   if ('callTool' in low) throw new TypeError('attach takes a server, not a Client; clients cannot have resources');
   const missing = NEEDED.find((name) => typeof (low as Record<string, unknown>)[name] !== 'function');

@@ -280,7 +280,9 @@ export class PipeDriver extends Driver {
     { stdio = false, delivers = true, buffer = new Uint8Array(), sender, before }: PipeOptions = {},
   ) {
     super(peers);
-    this.channel = this.connect((number, drive) => new binding.Channel(server, number, drive, stdio, delivers, sender, before));
+    this.channel = this.connect(
+      (number, drive) => new binding.Channel(server, number, drive, stdio, delivers, sender, before),
+    );
     this.answers = this.channel.answers;
     this.quick = this.answers.quick();
     this.input = this.channel.quick(buffer);

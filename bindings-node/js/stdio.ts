@@ -5,8 +5,8 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
-import tty from 'node:tty';
 import { setImmediate as turn } from 'node:timers/promises';
+import tty from 'node:tty';
 import type { Channel, Embedding, Server } from './binding.js';
 import { bunStream, isBun } from './bun.js';
 import { type Peers, PipeDriver } from './driver.js';

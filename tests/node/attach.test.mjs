@@ -516,6 +516,17 @@ test('attach refuses what it cannot do, with a sentence', async () => {
     /attach takes a server of the SDK, or a function that makes one, not an object/,
   );
   assert.throws(() => ours().attach(undefined), /not undefined/);
+  assert.throws(
+    () => ours().attach(createMcpHandler(factory(2))),
+    /not an object; give it what you gave to createMcpHandler, and wrap\(\) this/,
+  );
+  assert.throws(
+    () =>
+      ours()
+        .attach(() => {})
+        .factory(),
+    /the function that was given to attach must return a server of the SDK, not undefined/,
+  );
   assert.throws(() => ours().attach(app, { adopts: false }), /unexpected option "adopts"; did you mean "adopt"\?/);
   const resources = ours().attach(app);
   assert.throws(() => ours().attach(app), /a ResourceServer is attached to this server already/);

@@ -8,6 +8,7 @@ import importlib
 import importlib.metadata
 import weakref
 from dataclasses import replace
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 from ._core import EmbeddedLoop, EmbeddedSession, Embedding, Sender
@@ -212,7 +213,10 @@ def _lowlevel(app: Any) -> Any:
         return low
     if hasattr(low, "request_handlers") or low is not app:
         raise _unsupported("a list of middleware")
-    raise TypeError(f"attach takes a server of mcp or fastmcp, got {app!r:.80}")
+    fix = "; call it, and attach to the server that it makes" if isfunction(app) else ""
+    if hasattr(app, "routes"):
+        fix = "; attach to the server that this application was made of"
+    raise TypeError(f"attach takes a server of mcp or fastmcp, got {app!r:.80}{fix}")
 
 
 def _sdk(low: Any) -> list[Any]:
