@@ -6,13 +6,12 @@
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { binding, type Server } from './binding.js';
 import { isObject, shown } from './check.js';
-import type { Peers } from './driver.js';
+import type { ServerParts } from './driver.js';
 import { EmbeddedConnection, EmbeddedDriver } from './embedded-connection.js';
-import type { HttpExchange, HttpOwner } from './embedded-listens.js';
+import type { HttpExchange } from './embedded-listens.js';
 import type { Lifespan } from './lifespan.js';
-import { warned } from './log.js';
 import { unsupported } from './sdk.js';
-import type { LowServer, SdkFactory, SdkServer } from './sdk-types.js';
+import type { LowServer, SdkFactory, SdkServer, Transport } from './sdk-types.js';
 
 /** How a `ResourceServer` is attached. */
 export interface AttachOptions {
@@ -20,71 +19,48 @@ export interface AttachOptions {
   readonly adopt?: boolean;
 }
 
-/** The methods of a server that are used, or that only a server has. */
-const NEEDED = ['connect', 'close', 'setRequestHandler', 'sendResourceUpdated', 'getClientVersion'];
-/** Where it is missing, a transport does not say which messages came over HTTP, whose senders are not local. */
-const NEWEST = 'createElicitationCompletionNotifier';
+/**
+ * The methods of a server that are used, or that only a server has. Without the last one, a transport does not say which
+ * messages came over HTTP, whose senders are not local.
+ */
+const NEEDED = [
+  'connect',
+  'close',
+  'setRequestHandler',
+  'sendResourceUpdated',
+  'getClientVersion',
+  'createElicitationCompletionNotifier',
+];
 const ATTACHED = new WeakSet<object>();
-const FIX = 'serve resources.wrap(createMcpHandler(resources.factory))';
-
-/** The parts of a `ResourceServer`. */
-export interface ServerParts {
-  readonly native: Server;
-  readonly peers: Peers;
-  readonly lifespan: Lifespan;
-}
 
 /** The hook on a server, or on those that a factory makes. */
-export class Attachment implements HttpOwner {
+export class Attachment {
   /** Makes servers, if there is a factory. */
   readonly factory: SdkFactory | undefined;
   readonly driver: EmbeddedDriver;
   /** The request over HTTP that is served, for a handler that was wrapped. */
   exchange: AsyncLocalStorage<HttpExchange> | undefined;
-  readonly #name: string;
   readonly #lifespan: Lifespan;
   #started: Promise<void> | undefined;
   #isWarned = false;
 
   constructor(
     name: string,
-    { native, peers, lifespan }: ServerParts,
+    parts: ServerParts,
     readonly app: SdkServer | SdkFactory,
     adopt: boolean,
   ) {
-    const make = typeof app === 'function' ? app : undefined;
-    if (make === undefined) check(native, app as SdkServer);
-    else if (/^class\b/.test(Function.prototype.toString.call(make))) {
-      const fix = `not the class ${make.name}; pass () => new ${make.name}(…)`;
-      throw new TypeError(`attach takes a server, or a function that makes one, ${fix}`);
-    }
-    this.#name = name;
-    this.#lifespan = lifespan;
-    this.driver = new EmbeddedDriver(native, peers, adopt);
-    if (make === undefined) this.#hook(lowServer(app));
-    else this.factory = (context) => this.#made(make(context), context);
-  }
-
-  /** Logs what the core has found. */
-  warn(): void {
-    for (const warning of this.driver.native.warnings()) warned(this.driver.logger, this.#name, warning);
+    check(parts.native, app);
+    this.#lifespan = parts.lifespan;
+    this.driver = new EmbeddedDriver(name, parts, adopt);
+    if (typeof app === 'function') this.factory = (context) => this.#made(app(context), context);
+    else this.#hook(lowServer(app));
   }
 
   /** Runs `onStop`. */
   stop(): void {
     if (this.#started !== undefined) this.#lifespan.left(this.driver.logger);
     this.#started = undefined;
-  }
-
-  /** Runs `onStart` once, before the first client. */
-  async #start(): Promise<void> {
-    this.#started ??= this.#lifespan.enter();
-    try {
-      await this.#started;
-    } catch (error) {
-      this.#started = undefined;
-      throw error;
-    }
   }
 
   #made<T extends SdkServer | PromiseLike<SdkServer>>(product: T, context: HttpContext): T {
@@ -95,9 +71,9 @@ export class Attachment implements HttpOwner {
     if (!this.#isWarned && context?.era === 'modern' && context.requestInfo !== undefined && exchange === undefined) {
       this.#isWarned = true;
       const what = 'clients of 2026-07-28 are not told of changes of attached resources';
-      warned(this.driver.logger, this.#name, `${what}; ${FIX}`);
+      this.driver.warn(`${what}; serve resources.wrap(createMcpHandler(resources.factory))`);
     }
-    const low = lowServer(product);
+    const low = lowServer(product, 'the function that was given to attach must return a server of the SDK');
     if (!ATTACHED.has(low)) {
       if (low.transport !== undefined) throw new Error('the factory returned a server that is connected already');
       this.#hook(low);
@@ -106,21 +82,25 @@ export class Attachment implements HttpOwner {
     return product;
   }
 
-  /** Hooks each transport before the server is connected to it. */
+  /** Hooks each transport when the server that is connected to it starts it: then it has set what it calls. */
   #hook(low: LowServer): void {
     ATTACHED.add(low);
     const connect = low.connect.bind(low);
-    low.connect = async (transport: never): Promise<void> => {
+    low.connect = async (transport: Transport): Promise<void> => {
       const exchange = this.exchange?.getStore();
       if (exchange !== undefined) exchange.server = undefined;
-      await this.#start();
-      const connection = new EmbeddedConnection(this, low, transport);
-      try {
-        await connect(transport);
-      } catch (error) {
-        connection.close();
+      // Before the first client, and again if it has failed.
+      this.#started ??= this.#lifespan.enter();
+      await this.#started.catch((error) => {
+        this.#started = undefined;
         throw error;
-      }
+      });
+      const start = transport.start.bind(transport);
+      transport.start = async () => {
+        new EmbeddedConnection(this.driver, low, transport).listen();
+        await start();
+      };
+      await connect(transport as never);
     };
   }
 }
@@ -128,7 +108,13 @@ export class Attachment implements HttpOwner {
 /** What `createMcpHandler` tells a factory. */
 type HttpContext = { readonly era?: unknown; readonly requestInfo?: unknown } | undefined;
 
-function check(native: Server, app: SdkServer): void {
+/** @throws {Error} `app` cannot have our resources. */
+function check(native: Server, app: SdkServer | SdkFactory): void {
+  if (typeof app === 'function') {
+    if (!/^class\b/.test(Function.prototype.toString.call(app))) return;
+    const fix = `not the class ${app.name}; pass () => new ${app.name}(…)`;
+    throw new TypeError(`attach takes a server, or a function that makes one, ${fix}`);
+  }
   const low = lowServer(app);
   if (ATTACHED.has(low)) {
     throw new Error('a ResourceServer is attached to this server already; register everything on that one');
@@ -142,13 +128,14 @@ function check(native: Server, app: SdkServer): void {
   }
 }
 
-function lowServer(app: unknown): LowServer {
+function lowServer(app: unknown, rule = 'attach takes a server of the SDK, or a function that makes one'): LowServer {
   const low = (app as { server?: unknown } | undefined)?.server ?? app;
   if (!isObject(low) || !('connect' in low)) {
-    throw new TypeError(`attach takes a server of the SDK, or a function that makes one, not ${shown(app)}`);
+    const fix = isObject(low) && 'fetch' in low ? '; give it what you gave to createMcpHandler, and wrap() this' : '';
+    throw new TypeError(`${rule}, not ${shown(app)}${fix}`);
   }
   if ('callTool' in low) throw new TypeError('attach takes a server, not a Client; clients cannot have resources');
-  const missing = [...NEEDED, NEWEST].find((name) => typeof (low as Record<string, unknown>)[name] !== 'function');
+  const missing = NEEDED.find((name) => typeof (low as Record<string, unknown>)[name] !== 'function');
   if (missing !== undefined) throw unsupported(`Server.${missing}()`);
   return low as unknown as LowServer;
 }

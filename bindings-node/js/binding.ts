@@ -25,6 +25,7 @@ export type {
   NativeFunction,
   NativeProvider,
   NativeStream,
+  OutputFields,
   PlainValue,
   PromptMessageFields,
   Question,
@@ -57,10 +58,9 @@ const BUILDS: Record<string, readonly string[]> = ['x64', 'arm64'].includes(proc
 export const binding: typeof Binding = load();
 
 /** The actions for the event loop, the kinds of arrivals of a client, and what to do for a message of the SDK. */
-export const { LoopTask, ArrivalKind, OutputSide, TakenBy } = binding;
+export const { LoopTask, ArrivalKind, TakenBy } = binding;
 export type LoopTask = Binding.LoopTask;
 export type ArrivalKind = Binding.ArrivalKind;
-export type OutputSide = Binding.OutputSide;
 export type TakenBy = Binding.TakenBy;
 
 /** A build in this package, else the package of the platform. */
@@ -87,6 +87,6 @@ function missing(): string {
   return (
     `the compiled part of ${NAME} for ${system} cannot be loaded from ${path.join(__dirname, '..')}: none of ` +
     `${names.join(', ')} works there. If the program is bundled, leave the package out of the bundle: ` +
-    `esbuild --external:${NAME}. Else run npm install on this system, without --omit=optional; there are builds for ${PLATFORMS}`
+    `esbuild --external:${NAME}, or serverExternalPackages in the configuration of Next. Else run npm install on this system, without --omit=optional; there are builds for ${PLATFORMS}`
   );
 }

@@ -1,14 +1,15 @@
 /** A server of this process, for a client of this process: on a pair of sockets, as if it were another process. */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Server } from './binding.js';
 import { bunStream, isBun } from './bun.js';
-import { PipeDriver } from './driver.js';
+import { type Peers, PipeDriver, type ServerParts } from './driver.js';
 import { failed } from './log.js';
-import { type Internals, internals, type ResourceServer } from './server.js';
+import { internals, type ResourceServer } from './server.js';
 
 /** Serves the client at the other end of a pipe. */
 export class MemoryServer {
-  readonly #internals: Internals;
+  readonly #internals: ServerParts;
   /** Set until it serves: the function holds the client, which must be collectable afterwards. */
   #open: (() => number | null) | undefined;
   #started: Promise<void> | undefined;
@@ -61,7 +62,7 @@ export class MemoryServer {
 class SocketDriver extends PipeDriver {
   readonly #socket: Duplex;
 
-  constructor(server: Internals['native'], peers: Internals['peers'], fd: number, gone: () => void) {
+  constructor(server: Server, peers: Peers, fd: number, gone: () => void) {
     super(server, peers);
     const socket = isBun() ? undefined : new Socket({ fd, readable: true, writable: true });
     this.#socket = socket ?? bunStream(fd, { reads: true, writes: true });

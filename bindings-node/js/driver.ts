@@ -4,6 +4,7 @@ import {
   type Answers,
   binding,
   type Channel,
+  type Embedding,
   LoopTask,
   type Quick,
   type QuickInput,
@@ -12,6 +13,7 @@ import {
 } from './binding.js';
 import { AskFailedError } from './errors.js';
 import type { ToJson } from './json.js';
+import type { Lifespan } from './lifespan.js';
 import { held, type Logger, misused, refused } from './log.js';
 import type { Redact } from './options.js';
 import { RequestScopes, scopeFrom, scopeHere } from './request-scopes.js';
@@ -74,6 +76,13 @@ export class Peers {
   leave(number: number): void {
     this.#drivers[number] = undefined;
   }
+}
+
+/** The internal parts of a server. */
+export interface ServerParts {
+  readonly native: Server;
+  readonly peers: Peers;
+  readonly lifespan: Lifespan;
 }
 
 /** The answers of handlers, and the events that they wait for. */
@@ -247,6 +256,15 @@ export abstract class Driver {
   }
 }
 
+/** How a pipe is served: `sender` sends its messages, `before`: it is in front of a server of an SDK. */
+interface PipeOptions {
+  readonly stdio?: boolean;
+  readonly delivers?: boolean;
+  readonly buffer?: Uint8Array;
+  readonly sender?: SenderFields | undefined;
+  readonly before?: Embedding;
+}
+
 /** One client. Subclasses say where input comes from and where output goes. */
 export class PipeDriver extends Driver {
   readonly channel: Channel;
@@ -259,10 +277,12 @@ export class PipeDriver extends Driver {
   constructor(
     server: Server,
     peers: Peers,
-    { stdio = false, delivers = true, buffer = new Uint8Array(), sender = undefined as SenderFields | undefined } = {},
+    { stdio = false, delivers = true, buffer = new Uint8Array(), sender, before }: PipeOptions = {},
   ) {
     super(peers);
-    this.channel = this.connect((number, drive) => new binding.Channel(server, number, drive, stdio, delivers, sender));
+    this.channel = this.connect(
+      (number, drive) => new binding.Channel(server, number, drive, stdio, delivers, sender, before),
+    );
     this.answers = this.channel.answers;
     this.quick = this.answers.quick();
     this.input = this.channel.quick(buffer);
@@ -298,12 +318,16 @@ export class PipeDriver extends Driver {
   /** After the end: nothing is in flight, and all is written. */
   protected idle(): void {}
 
-  protected override task(task: LoopTask, value: number): void {
+  /** A line for the server of the SDK behind the pipe. */
+  protected pass(_line: string): void {}
+
+  protected override task(task: LoopTask, value: number, text: string): void {
     if (task === LoopTask.Read) this.read(value === 1);
     else if (task === LoopTask.Output) this.output();
     else if (task === LoopTask.Flush) this.soon(value === 1);
     else if (task === LoopTask.Ended) this.ended();
     else if (task === LoopTask.Idle) this.idle();
+    else if (task === LoopTask.Pass) this.pass(text);
   }
 
   readonly #flush = (): void => this.input.flush();

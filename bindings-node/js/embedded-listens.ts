@@ -2,14 +2,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Server } from './binding.js';
 import { shown } from './check.js';
-import { type ConnectionOwner, EmbeddedConnection } from './embedded-connection.js';
+import { EmbeddedConnection, type EmbeddedDriver } from './embedded-connection.js';
 import type { AuthInfo, LowServer, Message, SdkHandler, Transport } from './sdk-types.js';
 
 /** Comments are sent at this interval in milliseconds, as the SDK does, so that proxies keep the stream open. */
 const KEEP_ALIVE = 15_000;
 
 /** Where the server that was made for a request over HTTP is kept while the SDK serves it. */
-export interface HttpOwner extends ConnectionOwner {
+export interface HttpOwner {
+  readonly driver: EmbeddedDriver;
   exchange: AsyncLocalStorage<HttpExchange> | undefined;
 }
 
@@ -39,7 +40,7 @@ export function wrapped<H extends SdkHandler>(owner: HttpOwner, native: Server, 
   });
   owner.exchange ??= new AsyncLocalStorage();
   const { exchange: storage } = owner;
-  const open = new Set<() => void>();
+  const open = new Set<Transport>();
   const fetch = async (request: Request, options?: Options): Promise<Response> => {
     const copy = options?.parsedBody === undefined && request.body !== null ? request.clone() : undefined;
     const exchange: HttpExchange = {};
@@ -50,44 +51,47 @@ export function wrapped<H extends SdkHandler>(owner: HttpOwner, native: Server, 
       return response;
     }
     const message = (options?.parsedBody ?? (await copy?.json())) as Message;
-    const { transport, body, close } = listenStream(open);
-    const connection = new EmbeddedConnection(owner, exchange.server, transport, true);
+    const { transport, body } = listenStream(open);
+    const connection = new EmbeddedConnection(owner.driver, exchange.server, transport, true);
+    connection.listen();
     if (!connection.take(message, { request, ...(options?.authInfo && { authInfo: options.authInfo }) })) {
-      close();
+      await transport.close();
       return response;
     }
     response.body?.cancel().catch(() => {});
-    request.signal.addEventListener('abort', close, { once: true });
+    request.signal.addEventListener('abort', () => void transport.close(), { once: true });
     return new Response(body, { status: response.status, headers: response.headers });
   };
   const close = async (): Promise<void> => {
-    for (const end of [...open]) end();
+    await Promise.all([...open].map((transport) => transport.close()));
     await handler.close();
   };
   return { ...handler, fetch, close };
 }
 
 /** The transport of one listen: an event stream, which ends with the answer, or when the client leaves. */
-function listenStream(open: Set<() => void>) {
+function listenStream(open: Set<Transport>): { readonly transport: Transport; readonly body: ReadableStream } {
   const { readable, writable } = new TextEncoderStream();
   const writer = writable.getWriter();
-  const close = (): void => void writer.close().catch(() => {});
-  const send = async (message: Message): Promise<void> => {
-    await writer.ready.catch(() => {});
-    writer.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`).catch(() => {});
-    if (message.method === undefined) close();
+  const transport: Transport = {
+    start: async () => {},
+    close: () => writer.close().catch(() => {}),
+    send: async (message) => {
+      await writer.ready.catch(() => {});
+      writer.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`).catch(() => {});
+      if (message.method === undefined) void transport.close();
+    },
   };
-  const transport: Transport = { send };
   const remind = (): void => {
     if ((writer.desiredSize ?? 0) > 0) writer.write(': keepalive\n\n').catch(() => {});
   };
   const timer = setInterval(remind, KEEP_ALIVE).unref();
   const ended = (): void => {
     clearInterval(timer);
-    open.delete(close);
+    open.delete(transport);
     transport.onclose?.();
   };
-  open.add(close);
+  open.add(transport);
   writer.closed.then(ended, ended);
-  return { transport, body: readable, close };
+  return { transport, body: readable };
 }

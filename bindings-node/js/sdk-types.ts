@@ -1,6 +1,4 @@
 /** The parts of the SDK that are used, which is not a dependency. */
-import type { Embedding } from './binding.js';
-import type { Logger } from './log.js';
 
 /** A server of the SDK: an `McpServer` or `Server` of `@modelcontextprotocol/server` 2.x or `@modelcontextprotocol/sdk` 1.32. */
 export interface SdkServer {
@@ -15,13 +13,6 @@ export interface SdkHandler {
   readonly close: () => Promise<void>;
 }
 
-/** A server of the SDK, or a function that makes them, with our resources. */
-export interface AttachedServer {
-  readonly app: SdkServer | SdkFactory;
-  readonly factory: SdkFactory | undefined;
-  readonly driver: { readonly logger: Logger; readonly native: Embedding };
-}
-
 /** A server, below the `McpServer`. */
 export interface LowServer extends SdkServer {
   readonly transport?: unknown;
@@ -30,8 +21,8 @@ export interface LowServer extends SdkServer {
 export interface Message {
   readonly id?: string | number;
   readonly method?: string;
-  readonly params?: unknown;
 }
+/** What a transport says of a message. */
 export interface Extra {
   readonly authInfo?: AuthInfo;
   readonly requestInfo?: unknown;
@@ -48,7 +39,10 @@ export interface Transport {
   readonly sessionId?: string | undefined;
   onmessage?: Receive | undefined;
   onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  start(): Promise<void>;
   send: Send;
+  close(): Promise<void>;
   /** The pipe of a channel of `serveStdio`, whose listens pass no server. */
   readonly _wire?: Transport;
 }

@@ -9,8 +9,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Embedding } from './binding.js';
+import type { Logger } from './log.js';
 import type { ListenOptions } from './options.js';
-import type { AttachedServer, SdkFactory, SdkHandler, SdkServer } from './sdk-types.js';
+import type { SdkFactory, SdkHandler, SdkServer, Transport } from './sdk-types.js';
 import { type Ending, exitAfter, until } from './signals.js';
 
 /** The packages of the SDK: the second generation, its handlers for Node, and the first generation. */
@@ -25,44 +27,31 @@ const BOUND = ['host', 'port', 'path', 'onListening'];
 /** A request handler for `node:http`. */
 export type SdkNodeHandler = (request: IncomingMessage, response: ServerResponse, body?: unknown) => void;
 
+/** A server of the SDK, or a function that makes them, with our resources. */
+interface AttachedServer {
+  readonly app: SdkServer | SdkFactory;
+  readonly factory: SdkFactory | undefined;
+  readonly driver: { readonly logger: Logger; readonly native: Embedding };
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: a module of the SDK, which is not a dependency
 type Module = Record<string, any>;
 /** `wrap` of the `ResourceServer`. */
 type Wrap = (handler: SdkHandler) => SdkHandler;
 
-/** Serves standard input and output until the client closes its end, a signal, or `ending`. */
-export async function serveStdio(
-  { app, factory, driver }: AttachedServer,
-  ending: Ending,
-  { signals, grace }: { readonly signals: boolean; readonly grace: number },
-): Promise<void> {
+/** Connects the server to a pipe of ours. */
+export async function connected(attached: AttachedServer, transport: Transport): Promise<{ close(): Promise<void> }> {
+  const { app, factory, driver } = attached;
   const server = factory === undefined ? (app as SdkServer) : await factory({ era: 'legacy' } as never);
-  const isSecond = isSecondGeneration(server);
-  const { StdioServerTransport, serveStdio } = await load(isSecond ? `${SECOND}/stdio` : part('stdio'));
-  const end = until(ending, signals);
-  const transport = new StdioServerTransport();
-  transport.onclose = end.stop;
-  process.stdin.once('end', end.stop);
-  let handle: { close(): Promise<void> } = server;
-  if (isSecond) {
-    // The one that was made to find its generation was asked for in one era only.
-    if (factory !== undefined) await server.close();
-    const onerror = (error: unknown): void => driver.logger.error('mcp-resources: the SDK:', error);
-    handle = serveStdio(factory ?? (() => server), { transport, onerror });
-    const { onclose } = transport;
-    transport.onclose = () => {
-      onclose?.();
-      end.stop();
-    };
-  } else {
+  if (!isSecondGeneration(server)) {
     await server.connect(transport as never);
+    return server;
   }
-  const isInterrupted = await end.stopping;
-  process.stdin.removeListener('end', end.stop);
-  // After the end of input the first generation still answers what is in flight.
-  if (isSecond || isInterrupted || !process.stdin.readableEnded) await handle.close();
-  else setTimeout(() => void handle.close(), grace).unref();
-  if (isInterrupted) exitAfter(0);
+  // The one that was made to find its generation was asked for in one era only.
+  if (factory !== undefined) await server.close();
+  const { serveStdio } = await load(`${SECOND}/stdio`);
+  const onerror = (error: unknown): void => driver.logger.error('mcp-resources: the SDK:', error);
+  return serveStdio(factory ?? (() => server), { transport, onerror });
 }
 
 /** Serves HTTP until a signal or `ending`. */
@@ -89,11 +78,11 @@ export async function serveHttp(
     else handle(request, response);
   });
   await once(server.listen(port, host), 'listening');
-  const end = until(ending, true);
+  const end = until(ending);
   const url = `http://${shownHost}:${Object(server.address()).port}${at}`;
   if (onListening === undefined) console.error(`serving ${url} (end with Ctrl-C)`);
   else onListening(url);
-  const isInterrupted = await end.stopping;
+  const isInterrupted = await end;
   server.close();
   server.closeAllConnections();
   if (isInterrupted) exitAfter(0);
@@ -151,28 +140,28 @@ async function handlerOf(wrap: Wrap, factory: SdkFactory): Promise<SdkHandler> {
 
 /** The first generation has transports alone: one for each session. */
 async function sessions(factory: SdkFactory, header: string): Promise<SdkNodeHandler> {
-  const { StreamableHTTPServerTransport } = await load(part('streamableHttp'));
+  const { StreamableHTTPServerTransport } = await load(`${FIRST}/server/streamableHttp.js`);
   const open = new Map<string, Module>();
   return async (request, response, body) => {
     const id = request.headers[header];
+    let transport = open.get(`${id}`);
+    if (transport !== undefined) {
+      open.delete(`${id}`);
+      open.set(`${id}`, transport);
+      await transport.handleRequest(request, response, body);
+      return;
+    }
     if (id !== undefined) {
-      const known = open.get(`${id}`);
-      if (known === undefined) {
-        response.writeHead(404).end();
-        return;
-      }
-      open.delete(known.sessionId);
-      open.set(known.sessionId, known);
-      await known.handleRequest(request, response, body);
+      response.writeHead(404).end();
       return;
     }
     const onsessioninitialized = (session: string): void => {
-      open.set(session, transport);
+      open.set(session, transport as Module);
       const [oldest] = open.values();
       if (open.size > SESSIONS) void oldest?.close();
     };
-    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID, onsessioninitialized });
-    transport.onclose = () => open.delete(transport.sessionId);
+    transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID, onsessioninitialized }) as Module;
+    transport.onclose = () => open.delete(transport?.sessionId);
     await (await factory({} as never)).connect(transport as never);
     await transport.handleRequest(request, response, body);
     if (transport.sessionId === undefined) await transport.close();
@@ -195,11 +184,6 @@ async function isOfSecond(factory: SdkFactory): Promise<boolean> {
 function isSecondGeneration(server: SdkServer): boolean {
   const low = (server as { server?: object }).server ?? server;
   return 'getNegotiatedProtocolVersion' in low;
-}
-
-/** A module of the servers of the first generation. */
-function part(name: string): string {
-  return [FIRST, 'server', `${name}.js`].join('/');
 }
 
 /** A module of the caller's copy of the SDK: of the build that the program has loaded. */

@@ -6,7 +6,7 @@ import { audited } from './audit.js';
 import { binding, type Config, type Edit, type NativeFunction, type PlainValue, type Server } from './binding.js';
 import { CALL, checkFunction, checkOptions, checkText, FLAG, isObject, shown, TEXT } from './check.js';
 import type { Context } from './context.js';
-import { Peers } from './driver.js';
+import { Peers, type ServerParts } from './driver.js';
 import { wrapped } from './embedded-listens.js';
 import { Endpoint } from './endpoint.js';
 import { translated } from './errors.js';
@@ -17,6 +17,7 @@ import { type Registrar, ResourceHandler } from './handler.js';
 import type { Reader, ResourceOptions } from './handler-types.js';
 import { jsonText } from './json.js';
 import { Lifespan } from './lifespan.js';
+import type { LineTransport } from './line-transport.js';
 import { warned } from './log.js';
 import { type NodeHandler, nodeHandler } from './node-handler.js';
 import { checkInfo, checkItem, checkMethod, checkRun, checkServerOptions } from './option-checks.js';
@@ -80,15 +81,8 @@ export type Method<S = unknown> = (params: JsonObject, ctx: Context<S>) => Metho
 // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
 export type MethodAnswer = MethodResult | object | null | undefined | void;
 
-/** The internal parts of a server, for `mcp-resources/testing` and the tests of this library. */
-export interface Internals {
-  readonly native: Server;
-  readonly peers: Peers;
-  readonly lifespan: Lifespan;
-}
-
-/** Returns the internal parts of a server. */
-export let internals: (server: ResourceServer) => Internals;
+/** Returns the internal parts of a server, for `mcp-resources/testing` and the tests of this library. */
+export let internals: (server: ResourceServer) => ServerParts;
 
 /**
  * An MCP server: register functions with `resource`, `tool` and `prompt`, then serve them with `run`. `State` is the type of
@@ -625,14 +619,13 @@ export class ResourceServer<State = unknown> {
     this.#isServing = true;
     try {
       const attached = this.#attachment;
-      if (attached !== undefined) {
-        await this.#hosted(() =>
-          sdk.serveStdio(attached, this.#ending, { signals: options.signals, grace: this.#native.grace }),
-        );
-        return;
-      }
+      const behind = attached && {
+        native: attached.driver.native,
+        connect: (transport: LineTransport) => sdk.connected(attached, transport),
+      };
       const { serve } = await import('./stdio.js');
-      await this.#hosted(() => serve(this.#native, this.#peers, { ...options, ending: this.#ending }));
+      const all = { ...options, ending: this.#ending, ...(behind && { behind }) };
+      await this.#hosted(() => serve(this.#native, this.#peers, all));
     } finally {
       this.#isServing = false;
     }

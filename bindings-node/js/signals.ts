@@ -12,22 +12,16 @@ export function onSignals(interrupt: () => void): () => void {
   };
 }
 
-/** The end of serving: `stop` causes it, as `ending` and, with `signals`, a signal do. `stopping` is whether a signal did. */
-export function until(
-  ending: Ending,
-  signals: boolean,
-): { readonly stopping: Promise<boolean>; readonly stop: () => void } {
-  let stop = (): void => {};
-  let interrupt = (): void => {};
+/** The end of serving, which `ending` or a signal causes: resolved with whether it was a signal. */
+export async function until(ending: Ending): Promise<boolean> {
+  let stop = (_isInterrupted: boolean): void => {};
   const stopped = new Promise<boolean>((resolve) => {
-    stop = () => resolve(false);
-    interrupt = () => resolve(true);
+    stop = resolve;
   });
-  const ends = [ending(stop), ...(signals ? [onSignals(interrupt)] : [])];
-  const stopping = stopped.finally(() => {
-    for (const end of ends) end();
-  });
-  return { stopping, stop };
+  const ends = [ending(() => stop(false)), onSignals(() => stop(true))];
+  const isInterrupted = await stopped;
+  for (const end of ends) end();
+  return isInterrupted;
 }
 
 /**

@@ -5,26 +5,43 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
 import tty from 'node:tty';
-import type { Channel, Server } from './binding.js';
+import type { Channel, Embedding, Server } from './binding.js';
 import { bunStream, isBun } from './bun.js';
 import { type Peers, PipeDriver } from './driver.js';
+import { type LinePipe, LineTransport } from './line-transport.js';
 import { type Ending, exitAfter, onSignals } from './signals.js';
 
 const CHUNK = 65_536;
+
+/** A server of the SDK, of which ours is a part. */
+interface Behind {
+  readonly native: Embedding;
+  readonly connect: (transport: LineTransport) => Promise<{ close(): Promise<void> }>;
+}
+
+interface StdioOptions {
+  readonly signals: boolean;
+  readonly ending: Ending;
+  readonly signal?: AbortSignal;
+  readonly behind?: Behind | undefined;
+}
 
 /** Serves until the end of input, a signal, or `signal`; then lets open requests finish. */
 export async function serve(
   server: Server,
   peers: Peers,
-  { signals, ending, signal }: { readonly signals: boolean; readonly ending: Ending; readonly signal?: AbortSignal },
+  { signals, ending, signal, behind }: StdioOptions,
 ): Promise<void> {
   if (isRead(process.stdin)) {
     throw new Error(
       'something else reads process.stdin, which belongs to the client now; remove its listeners, pipe() or readline, or serve HTTP',
     );
   }
-  const driver = new Stdio(server, peers);
+  const transport = new LineTransport();
+  const other = await behind?.connect(transport);
+  const driver = new Stdio(server, peers, behind && { before: behind.native, transport });
   let mayLinger = true;
   const interrupt = (): void => {
     mayLinger = false;
@@ -37,7 +54,8 @@ export async function serve(
   signal?.addEventListener('abort', stop);
   try {
     await driver.stopping;
-    const isOver = await driver.close(server.grace);
+    behind?.native.shutdown();
+    const isOver = await driver.close(server.grace, other);
     if (signals && !isOver) mayLinger = false;
   } finally {
     signal?.removeEventListener('abort', stop);
@@ -52,7 +70,7 @@ function isRead(stream: Readable): boolean {
   return stream.readableFlowing === true || stream.listenerCount('readable') > 0;
 }
 
-class Stdio extends PipeDriver {
+class Stdio extends PipeDriver implements LinePipe {
   /** Resolved when no further input is wanted. */
   readonly stopping: Promise<void>;
   readonly #idle: Promise<void>;
@@ -60,10 +78,15 @@ class Stdio extends PipeDriver {
   #writer: Writable | undefined;
   #stop = (): void => {};
   #rest = (): void => {};
+  readonly #other: LineTransport | undefined;
+  /** Called when there is room for what the SDK sends. */
+  readonly #waiting: (() => void)[] = [];
 
-  constructor(server: Server, peers: Peers) {
+  constructor(server: Server, peers: Peers, other?: { readonly before: Embedding; readonly transport: LineTransport }) {
     const buffer = Buffer.allocUnsafeSlow(CHUNK);
-    super(server, peers, { stdio: true, buffer });
+    super(server, peers, { stdio: true, buffer, ...(other && { before: other.before }) });
+    this.#other = other?.transport;
+    if (this.#other !== undefined) this.#other.pipe = this;
     this.stopping = new Promise((resolve) => {
       this.#stop = resolve;
     });
@@ -79,10 +102,10 @@ class Stdio extends PipeDriver {
   }
 
   /**
-   * Ends open listens with their results, lets what is in flight finish within the grace, cancels the rest, and writes what the client still takes. Returns
-   * whether every handler has come to its end.
+   * Ends open listens with their results, lets what is in flight finish within the grace, also in the SDK's server, cancels the
+   * rest, and writes what the client still takes. Returns whether every handler has come to its end.
    */
-  async close(grace: number): Promise<boolean> {
+  async close(grace: number, other?: { close(): Promise<void> }): Promise<boolean> {
     this.#input.pause(true);
     try {
       this.channel.stop();
@@ -90,10 +113,22 @@ class Stdio extends PipeDriver {
       this.channel.cancelAll();
       return await this.#rests(grace);
     } finally {
+      await other?.close();
       this.release();
       this.#input.close();
       this.#writer?.destroy();
     }
+  }
+
+  /** Sends a line of the SDK's server. Resolved when there is room for the next one. */
+  async send(line: string): Promise<void> {
+    if (this.isReleased || this.channel.send(line)) return;
+    await turn();
+    if (!this.isReleased && this.channel.unwritten > 0) await new Promise<void>((room) => this.#waiting.push(room));
+  }
+
+  protected override pass(line: string): void {
+    this.#other?.receive(line);
   }
 
   protected override read(wanted: boolean): void {
@@ -105,6 +140,7 @@ class Stdio extends PipeDriver {
     this.#writer ??= openWriter(this.channel.openOutput(), () => this.#gone());
     this.#writer.write(this.channel.take(), (error) => {
       if (!error && !this.isReleased) this.channel.drained();
+      for (const room of this.#waiting.splice(0)) room();
     });
   }
 

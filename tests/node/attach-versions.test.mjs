@@ -1,15 +1,12 @@
 // `attach` with the oldest versions that it supports, and what it says to an older one. The newest are those of the other tests.
 // Each has a folder of its own below `target/peers`.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
+import { ENV, folder, run } from './peers.mjs';
 import { ROOT } from './vectors.mjs';
 
-const run = promisify(execFile);
-const { CARGO_TARGET_DIR: target = 'target', NODE_TEST_CONTEXT: _, MCP_RESOURCES_RECORD: __, ...ENV } = process.env;
 const OLDEST = {
   '@modelcontextprotocol/client': '2.0.0',
   '@modelcontextprotocol/node': '2.0.0',
@@ -37,23 +34,6 @@ try {
 } catch (error) {
   console.log(error.message);
 }`;
-
-/** A folder with these packages, and with this one. Made once. */
-async function folder(name, dependencies) {
-  const made = path.resolve(ROOT, target, 'peers', name);
-  const manifest = JSON.stringify({ private: true, dependencies });
-  const ready = path.join(made, 'ready');
-  if (!existsSync(ready) || readFileSync(ready, 'utf8') !== manifest) {
-    rmSync(made, { recursive: true, force: true });
-    mkdirSync(made, { recursive: true });
-    writeFileSync(path.join(made, 'package.json'), manifest);
-    await run('npm', ['install', '--silent', '--no-audit', '--no-fund'], { cwd: made, env: ENV });
-    symlinkSync(ROOT, path.join(made, 'node_modules', 'mcp-resources'));
-    symlinkSync(path.join(ROOT, 'bindings-node'), path.join(made, 'bindings-node'));
-    writeFileSync(ready, manifest);
-  }
-  return made;
-}
 
 test('attach: the oldest versions of both generations pass its tests', async () => {
   const made = await folder('attach-ts-oldest', OLDEST);

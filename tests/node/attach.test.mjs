@@ -406,6 +406,34 @@ test('attach: a client that leaves in a listen, and one that cancels, end what t
   await until(() => watched.size === 0);
 });
 
+for (const [generation, name] of [
+  [2, 'client 2, modern'],
+  [2, 'client 2, legacy'],
+  [1, 'sdk 1'],
+]) {
+  for (const host of ['memory', 'own http']) {
+    if (generation === 2 && host === 'own http' && !CLIENTS[name].isModern) continue;
+
+    test(`attach to SDK ${generation}: ${name}, ${host}: close ends listens, and the SDK goes on`, async () => {
+      const resources = attached(generation);
+      await connected(generation, host, CLIENTS[name], resources, async (connection, told) => {
+        if (CLIENTS[name].isModern) {
+          const listen = await connection.listen({ resourceSubscriptions: ['shop://live'] });
+          resources.close();
+          await listen.closed;
+        } else {
+          await connection.subscribeResource({ uri: 'shop://live' });
+          resources.close();
+        }
+        resources.notifyUpdated('shop://live');
+        await sleep(COALESCED);
+        assert.deepEqual(told, []);
+        assert.equal(await text(connection, 'shop://live'), 'live');
+      });
+    });
+  }
+}
+
 test('attach: a handler tells changes on its bus; the log says if nobody has wrapped it', async () => {
   const resources = attached(2);
   const handler = resources.wrap(createMcpHandler(resources.factory));
@@ -488,6 +516,17 @@ test('attach refuses what it cannot do, with a sentence', async () => {
     /attach takes a server of the SDK, or a function that makes one, not an object/,
   );
   assert.throws(() => ours().attach(undefined), /not undefined/);
+  assert.throws(
+    () => ours().attach(createMcpHandler(factory(2))),
+    /not an object; give it what you gave to createMcpHandler, and wrap\(\) this/,
+  );
+  assert.throws(
+    () =>
+      ours()
+        .attach(() => {})
+        .factory(),
+    /the function that was given to attach must return a server of the SDK, not undefined/,
+  );
   assert.throws(() => ours().attach(app, { adopts: false }), /unexpected option "adopts"; did you mean "adopt"\?/);
   const resources = ours().attach(app);
   assert.throws(() => ours().attach(app), /a ResourceServer is attached to this server already/);

@@ -210,6 +210,26 @@ async def test_a_watch_sees_a_row_that_a_tool_has_changed(kind: Kind, mode: str)
         assert other.updates == []
 
 
+async def test_close_ends_listens(kind: Kind, mode: str) -> None:
+    """A listen ends with its result, and a session hears nothing more. The other server goes on."""
+    app, resources = attached(kind)
+    async with connected(app, mode) as seen:
+        if mode == LEGACY:
+            await seen.client.subscribe_resource("shop://row/7")
+            resources.close()
+            resources.notify_updated("shop://row/7")
+            await asyncio.sleep(0.05)
+            assert seen.updates == []
+        else:
+            async with seen.client.listen(resource_subscriptions=["shop://row/7"]) as changes:
+                resources.close()
+                resources.notify_updated("shop://row/7")
+                assert [change async for change in changes] == []
+        (content,) = (await seen.client.read_resource("shop://row/7")).contents
+        assert isinstance(content, types.TextResourceContents)
+        assert (await seen.client.call_tool("add", {"a": 2, "b": 3})).is_error is False
+
+
 async def test_our_own_changes_reach_clients(kind: Kind, mode: str) -> None:
     app, resources = attached(kind)
     async with connected(app, mode) as seen:

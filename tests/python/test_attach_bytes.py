@@ -43,7 +43,16 @@ SERVERS = {
     "TypeScript 2": ([*SCRIPT, "2"], "own", OF_SCRIPT),
     "TypeScript 1": ([*SCRIPT, "1"], "own", OF_SCRIPT),
 }
-CASES = [(name, era) for name in SERVERS for era in (LEGACY, MODERN) if (name, era) != ("TypeScript 1", MODERN)]
+SERVERS |= {
+    f"{name}, in front": (command, "run" if name.startswith("TypeScript") else "resources", calls)
+    for name, (command, _, calls) in SERVERS.items()
+}
+CASES = [
+    (name, era)
+    for name in SERVERS
+    for era in (LEGACY, MODERN)
+    if not (name.startswith("TypeScript 1") and era == MODERN)
+]
 ASKS = {"confirm", "ask"}
 """Tools that ask the client, which it can be before 2026-07-28 only."""
 
@@ -51,10 +60,8 @@ ASKS = {"confirm", "ask"}
 class Pipe:
     """A client that writes lines, and keeps those that it reads."""
 
-    def __init__(self, command: list[str], era: str) -> None:
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+    def __init__(self, command: list[str], era: str, stderr: int = subprocess.DEVNULL) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
         self.era = era
         self.lines: list[bytes] = []
 

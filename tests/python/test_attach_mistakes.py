@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import uvicorn
 from attached_app import KINDS, Kind, attached, made, resources_of_ours
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
 from mcp_resources import Client as OurClient
@@ -31,6 +31,48 @@ def test_what_is_no_server() -> None:
         resources.attach(OurClient)
     with pytest.raises(TypeError, match="attach takes a server of mcp or fastmcp"):
         resources.attach(ResourceServer("other"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_serves_ours_alone(kind: Kind) -> None:
+    """What would leave out the application, and options that mean nothing to it."""
+    _, resources = attached(kind)
+    with pytest.raises(RuntimeError, match=r"attached: serve asgi\(\), or the application of the other server"):
+        await resources.serve_http()
+    with pytest.raises(TypeError, match=r"hosts belongs to a server without attach: give .*MCP"):
+        resources.run("http", hosts="*")
+    with pytest.raises(TypeError, match="sessions belongs to a server without attach"):
+        resources.asgi(sessions=False)
+    transport: Any = "streamable-http"
+    with pytest.raises(ValueError, match="transport is 'streamable-http', expected 'stdio' or 'http'"):
+        resources.run(transport)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_application_of_the_server(kind: Kind) -> None:
+    """Attached is the server, not what serves it."""
+    app = made(kind)
+    web = app.streamable_http_app() if kind == "mcp" else app.http_app()
+    with pytest.raises(TypeError, match=r"got <.*>; attach to the server that this application was made of"):
+        resources_of_ours().attach(web)
+    with pytest.raises(TypeError, match=r"got <function .*; call it, and attach to the server that it makes"):
+        resources_of_ours().attach(lambda: app)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_handler_of_ours_that_asks(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+    """The log says who can ask."""
+    app, resources = attached(kind)
+
+    @resources.resource("shop://asks")
+    async def asks(ctx: Context) -> str:
+        return str(await ctx.ask("elicitation/create", {"message": "Which?"}))
+
+    low = getattr(app, "_mcp_server", app)
+    async with Client(low, mode="legacy", cache=None) as client:
+        with pytest.raises(MCPError):
+            await client.read_resource("shop://asks")
+    assert "which alone may ask this client; ask in a tool of that server" in caplog.text
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -68,7 +68,6 @@ ONLY_NODE: dict[tuple[str, str], str] = {
     ("ServerOptions", "logger"): "the module `logging` in Python",
     ("ServerOptions", "onStart"): "`lifespan` in Python",
     ("ServerOptions", "onStop"): "`lifespan` in Python",
-    ("ResourceServer", "close"): "Python cancels the task",
     ("ResourceDetails", "complete"): DECORATED,
     ("ResourceDetails", "list"): DECORATED,
     ("ResourceDetails", "access"): DECORATED,

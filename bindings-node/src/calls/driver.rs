@@ -56,6 +56,8 @@ pub enum LoopTask {
     Verify,
     /// Log that a request was refused that an option would let in.
     LogRefused,
+    /// Give the line in the text to the server that this one is a part of.
+    Pass,
 }
 
 /// The function that passes a task to `js/driver.ts`.

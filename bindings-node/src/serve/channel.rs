@@ -3,7 +3,8 @@
 use crate::calls::answers::Answers;
 use crate::calls::driver::Drive;
 use crate::calls::quick::function;
-use crate::serve::link::Link;
+use crate::serve::embedded::Embedding;
+use crate::serve::link::{ClientOf, Link};
 use crate::serve::server::Server;
 use crate::values::spelling::number;
 use mcp_resources_runtime::transport::{PipeSender, Stdio};
@@ -58,14 +59,33 @@ impl Channel {
         stdio: bool,
         delivers: bool,
         sender: Option<SenderFields>,
+        before: Option<&Embedding>,
     ) -> Result<Self> {
         let stdio = if stdio { Some(Stdio::take().map_err(system)?) } else { None };
         let sender = sender.map_or_else(PipeSender::default, |sender| {
             let SenderFields { principal, scopes, claims, headers } = sender;
             PipeSender::new(&principal, scopes, claims.map(Into::into), &headers)
         });
-        let link = Link::new(server.state.clone(), driver, drive, stdio, delivers, sender)?;
+        let from = match before {
+            Some(embedding) => ClientOf::Other(embedding.0.core.clone()),
+            None => ClientOf::Engine(sender),
+        };
+        let link = Link::new(server.state.clone(), driver, drive, stdio, delivers, from)?;
         Ok(Self { link })
+    }
+
+    /// Sends a message of the SDK's server. `false` if the client should take what waits before the next one: then the
+    /// driver's output is over.
+    #[napi(catch_unwind)]
+    pub fn send(&self, message: String) -> Result<bool> {
+        self.link.pump.send(&*self.link, message.as_bytes())?;
+        Ok(!self.link.pump.pipe().is_full())
+    }
+
+    /// The SDK's server has ended, and answers nothing more.
+    #[napi(catch_unwind)]
+    pub fn left(&self) -> Result<()> {
+        self.link.pump.left(&*self.link)
     }
 
     /// The object through which handlers answer.

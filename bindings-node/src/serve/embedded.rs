@@ -96,6 +96,12 @@ impl Embedding {
         Answers(self.0.clone())
     }
 
+    /// Ends the listens of all clients with their results, and the notifications of sessions.
+    #[napi(catch_unwind)]
+    pub fn shutdown(&self) -> Result<()> {
+        self.0.shared.state.delivering(|| self.0.core.shutdown())
+    }
+
     /// Takes the sentences for the log.
     #[napi(catch_unwind)]
     pub fn warnings(&self) -> Vec<String> {
@@ -203,6 +209,7 @@ impl Served for Embedded {
 
     /// The SDK ends its own connections.
     fn shutdown(&self) -> Result<()> {
+        self.core.shutdown();
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 use crate::serve::embedded::{Embedded, Embedding};
 use crate::values::spelling::{number, whole};
 use mcp_resources_engine::embedded::{
-    ClientLine, EmbeddedRequest, EmbeddedServer, EmbeddedStep, LineRequest, OwnedAnswer, SenderToken,
+    ClientLine, EmbeddedNotice, EmbeddedRequest, EmbeddedServer, EmbeddedStep, LineRequest, OwnedAnswer, SenderToken,
     ServerLine, write_error, write_notice, write_question, write_question_cancelled, write_result,
 };
 use mcp_resources_engine::principal::Principal;
@@ -14,9 +14,10 @@ use mcp_resources_runtime::transport::EmbeddedClient;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Wake, Waker};
 
 /// Notifications of a session are taken up to about this many bytes at once.
 const ROOM: usize = 16 * 1024;
@@ -32,15 +33,6 @@ pub enum TakenBy {
     Ours,
     /// Both: the SDK first.
     Both,
-}
-
-/// The side that a message is for.
-#[napi]
-pub enum OutputSide {
-    /// The client.
-    Client,
-    /// The SDK's server.
-    Server,
 }
 
 /// A message of the client.
@@ -64,40 +56,47 @@ pub struct ArrivedFields {
     pub scopes: Option<Vec<String>>,
 }
 
-/// What becomes of a message of the client.
-#[napi(object, object_from_js = false)]
-pub struct TakenFields {
-    /// The server that answers it.
-    pub by: TakenBy,
-    /// The request that it cancels.
-    pub cancelled: Option<f64>,
-}
-
-/// A message to send for a request.
+/// A message to send.
 #[napi(object, object_from_js = false)]
 pub struct OutputFields {
-    /// The side that it is for.
-    pub to: OutputSide,
+    /// The number of its request; that of the transport for a notification of the session.
+    pub call: f64,
     /// The message; `null` if there is none.
     pub text: Option<String>,
+    /// Whether it is for the SDK's server, not for the client.
+    pub is_for_server: bool,
+    /// The id (JSON text) of the request in whose stream it is sent.
+    pub related: Option<String>,
     /// Whether the request is over.
     pub is_last: bool,
+}
+
+/// What becomes of a message of the SDK's server.
+#[napi(object, object_from_js = false)]
+pub struct SentFields {
+    /// Whether it is for this server, and not to be sent.
+    pub is_taken: bool,
+    /// The id (JSON text) of the request in whose stream it is sent, if not that of the SDK.
+    pub related: Option<String>,
 }
 
 /// One transport of a server of an SDK.
 #[napi]
 pub struct EmbeddedTransport {
     embedded: Rc<Embedded>,
-    /// The number with which the driver delivers notifications of the session.
-    session_number: f64,
+    /// The number with which the driver is called when there is something to send.
+    number: f64,
     /// Whether each request stands for itself, although the SDK's server has not agreed on a revision.
     is_modern: bool,
+    ready: Arc<ReadyCalls>,
     state: RefCell<TransportState>,
 }
 
 #[derive(Default)]
 struct TransportState {
     session: Option<Arc<EmbeddedClient>>,
+    /// Notifications of the session that are not sent yet.
+    notices: VecDeque<EmbeddedNotice>,
     calls: HashMap<u64, TransportCall>,
     /// Calls by the ids of their requests.
     by_id: HashMap<String, u64>,
@@ -122,34 +121,64 @@ struct TransportCall {
     is_cancelled: bool,
 }
 
+/// The requests that may have something to send, each once for each time that it is woken; and the session.
+struct ReadyCalls {
+    calls: Mutex<VecDeque<u64>>,
+    waker: Waker,
+}
+
+/// Wakes one request, from any thread.
+struct CallWaker {
+    ready: Arc<ReadyCalls>,
+    call: u64,
+}
+
+impl ReadyCalls {
+    fn add(&self, call: u64) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push_back(call);
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).front().copied()
+    }
+
+    fn remove_first(&self) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    }
+}
+
+impl Wake for CallWaker {
+    fn wake(self: Arc<Self>) {
+        self.ready.add(self.call);
+        self.ready.waker.wake_by_ref();
+    }
+}
+
 #[napi]
 impl EmbeddedTransport {
     /// A transport of the server of `embedding`. With `modern`, each request stands for itself, although the SDK's server
-    /// has not agreed on a revision.
+    /// has not agreed on a revision. The driver delivers on `number`.
     #[napi(catch_unwind, constructor)]
-    pub fn new(embedding: &Embedding, session: f64, modern: bool) -> Self {
-        Self {
-            embedded: embedding.0.clone(),
-            session_number: session,
-            is_modern: modern,
-            state: RefCell::default(),
-        }
+    pub fn new(embedding: &Embedding, number: f64, modern: bool) -> Self {
+        let embedded = embedding.0.clone();
+        let waker = embedded.shared.response_waker(number);
+        let ready = Arc::new(ReadyCalls { calls: Mutex::default(), waker });
+        Self { embedded, number, is_modern: modern, ready, state: RefCell::default() }
     }
 
     /// Takes a message of the client. `call` is the number for a request that is not the SDK's alone; `text` makes the JSON
-    /// text of the message, and is called only if the result depends on it.
+    /// text of the message, and is called only if the result depends on it. Then call `next`.
     #[napi(catch_unwind)]
     pub fn take(
         &self,
         message: ArrivedFields,
         call: f64,
         #[napi(ts_arg_type = "() => string")] text: Function<'_, (), String>,
-    ) -> Result<TakenFields> {
-        let taken = |by| TakenFields { by, cancelled: None };
+    ) -> Result<TakenBy> {
         let version = message.version.as_deref().unwrap_or_default();
         let is_modern = self.is_modern || EmbeddedServer::is_modern(version);
         if message.is_early && !is_modern {
-            return Ok(taken(TakenBy::Theirs));
+            return Ok(TakenBy::Theirs);
         }
         let scopes = message.scopes.as_deref().unwrap_or_default();
         let token = message.owner.as_deref().map(|owner| SenderToken { owner, scopes });
@@ -159,165 +188,69 @@ impl EmbeddedTransport {
         let core = &self.embedded.core;
         let line = core.client_message(&message.method, message.is_request, &sender, text);
         if message.is_early && !matches!(line, ClientLine::Ours(_)) {
-            return Ok(taken(TakenBy::Theirs));
+            return Ok(TakenBy::Theirs);
         }
         let session = || match is_modern {
             true => None,
             false => Some(self.session(version, !message.is_http || message.has_session)),
         };
         match line {
-            ClientLine::Theirs => Ok(taken(TakenBy::Theirs)),
+            ClientLine::Theirs => {}
             ClientLine::Told { method, params } => {
                 if let Some(client) = session() {
                     let mut buffer = Vec::new();
                     let outcome = client.tell(&mut buffer, &method, &params, &sender);
                     self.embedded.turn(&client, outcome, None)?;
                 }
-                Ok(taken(TakenBy::Theirs))
             }
             ClientLine::Cancels(key) => {
                 let cancelled = self.state.borrow_mut().cancel(&key);
-                Ok(TakenFields { by: TakenBy::Theirs, cancelled: cancelled.map(number) })
+                cancelled.into_iter().for_each(|call| self.ready.add(call));
             }
             ClientLine::Ours(request) => {
                 self.open(call, request, CallOrigin { sender, version, session: session() }, false);
-                Ok(taken(TakenBy::Ours))
+                return Ok(TakenBy::Ours);
             }
             ClientLine::Both(request) => {
-                if !self.state.borrow().may_wait(&request.key()) {
-                    return Ok(taken(TakenBy::Theirs));
+                if self.state.borrow().may_wait(&request.key()) {
+                    self.open(call, request, CallOrigin { sender, version, session: session() }, true);
+                    return Ok(TakenBy::Both);
                 }
-                self.open(call, request, CallOrigin { sender, version, session: session() }, true);
-                Ok(taken(TakenBy::Both))
             }
         }
+        Ok(TakenBy::Theirs)
     }
 
-    /// The next message to send for a request. `null` if there is none now; then the driver delivers on `call`.
+    /// The next message to send. `null` if there is none now; then the driver delivers once there is one.
     #[napi(catch_unwind)]
-    pub fn next(&self, call: f64) -> Result<Option<OutputFields>> {
-        loop {
-            let (client, request, begun) = {
-                let mut state = self.state.borrow_mut();
-                let Some(open) = state.calls.get_mut(&whole(call)) else { return Ok(None) };
-                if open.is_cancelled {
-                    let question = open.waits_for.take().and_then(|(_, question)| question);
-                    drop(state);
-                    return self.cancelled(call, question).map(Some);
-                }
-                match (open.begun, &open.waits_for) {
-                    (None, Some(_)) => return Ok(None),
-                    (begun, _) => (open.client.clone(), open.request.clone(), begun),
-                }
-            };
-            let Some(begun) = begun else {
-                self.start(call)?;
-                continue;
-            };
-            let Some(step) = client.next_step(begun) else {
-                client.register(begun, self.embedded.shared.response_waker(call));
-                return Ok(None);
-            };
-            let mut out = Vec::new();
-            let (to, is_last) = match step {
-                EmbeddedStep::Result(text) => {
-                    write_result(&request.id, &text, &mut out);
-                    (OutputSide::Client, true)
-                }
-                EmbeddedStep::Error { code, message, data } => {
-                    write_error(&request.id, code, &message, data.as_deref(), &mut out);
-                    (OutputSide::Client, true)
-                }
-                EmbeddedStep::Theirs => {
-                    self.latest(call).iter().for_each(|answer| answer.write(&request.id, &mut out));
-                    (OutputSide::Client, true)
-                }
-                EmbeddedStep::Send(notice) => {
-                    write_notice(&notice, &mut out);
-                    (OutputSide::Client, false)
-                }
-                EmbeddedStep::Ask { method, params } => {
-                    write_question(self.state.borrow_mut().ask(whole(call)), method, &params, &mut out);
-                    (OutputSide::Server, false)
-                }
-            };
-            if is_last {
-                self.end(call)?;
+    pub fn next(&self) -> Result<Option<OutputFields>> {
+        while let Some(call) = self.ready.first() {
+            let output = if call == whole(self.number) { self.notice() } else { self.next_of(number(call))? };
+            if output.is_some() {
+                return Ok(output);
             }
-            let text = String::from_utf8(out).ok().filter(|text| !text.is_empty());
-            return Ok(Some(OutputFields { to, text, is_last }));
+            self.ready.remove_first();
         }
+        Ok(None)
     }
 
-    /// Takes an answer of the SDK's server, by its id (JSON text): the number of the request that goes on with it, 0 if it
-    /// is gone, `null` if the answer is for the client.
+    /// Takes a message of the SDK's server: its method, and the ids (JSON texts) of itself and of the request in whose stream
+    /// it is sent. `text` makes its JSON text. If it is taken, call `next`.
     #[napi(catch_unwind)]
-    pub fn answered(
+    pub fn sent(
         &self,
-        id: String,
+        method: Option<String>,
+        id: Option<String>,
+        related: Option<String>,
         #[napi(ts_arg_type = "() => string")] text: Function<'_, (), String>,
-    ) -> Result<Option<f64>> {
-        let key = EmbeddedServer::id_key(&id);
-        let Some(call) = self.state.borrow_mut().waiting.remove(&key) else {
-            return Ok(EmbeddedServer::is_question(&key).then_some(0.0));
+    ) -> Result<SentFields> {
+        let is_taken = match (method, id) {
+            (Some(method), None) => EmbeddedServer::is_change(&method) && self.changed(&text.call(())?)?,
+            (None, Some(id)) => self.answered(&EmbeddedServer::id_key(&id), text)?,
+            _ => false,
         };
-        let line = text.call(())?;
-        let (ServerLine::Answer { answer, .. } | ServerLine::Asked { answer, .. }) =
-            self.embedded.core.server_line(line.as_bytes())
-        else {
-            return Ok(Some(0.0));
-        };
-        let answer = Rc::new(answer);
-        let asked = {
-            let mut state = self.state.borrow_mut();
-            let Some(open) = state.calls.get_mut(&call) else { return Ok(Some(0.0)) };
-            open.waits_for = None;
-            open.latest = Some(answer.clone());
-            open.begun.map(|begun| (open.client.clone(), begun))
-        };
-        if let Some((client, begun)) = asked {
-            let outcome = client.answer(begun, answer.as_theirs());
-            self.embedded.turn(&client, outcome, Some(number(call)))?;
-        }
-        Ok(Some(number(call)))
-    }
-
-    /// The id (JSON text) of the request for which the SDK's server was asked with this id.
-    #[napi(catch_unwind)]
-    pub fn related(&self, id: String) -> Option<String> {
-        let state = self.state.borrow();
-        let call = state.waiting.get(&EmbeddedServer::id_key(&id))?;
-        Some(state.calls.get(call)?.request.id.clone())
-    }
-
-    /// Takes a notification of the SDK's server; `params` makes their JSON text. `true` if it must not be sent: this server
-    /// tells its subscribers.
-    #[napi(catch_unwind)]
-    pub fn changed(
-        &self,
-        method: String,
-        #[napi(ts_arg_type = "() => string")] params: Function<'_, (), String>,
-    ) -> Result<bool> {
-        if !EmbeddedServer::is_change(&method) {
-            return Ok(false);
-        }
-        let params = params.call(())?;
-        let told = self.state.borrow().session.as_ref().and_then(|session| session.told());
-        let state = &self.embedded.shared.state;
-        let now = state.clock.now();
-        state.delivering(|| self.embedded.core.changed(told, &method, &params, now))
-    }
-
-    /// Takes notifications for the client, some of those that wait.
-    #[napi(catch_unwind)]
-    pub fn deliver(&self) -> Vec<String> {
-        let Some(session) = self.state.borrow().session.clone() else { return Vec::new() };
-        let text = |notice| {
-            let mut out = Vec::new();
-            write_notice(&notice, &mut out);
-            String::from_utf8(out).ok()
-        };
-        session.deliver(ROOM).into_iter().filter_map(text).collect()
+        let related = related.filter(|_| !is_taken).and_then(|related| self.related(&related));
+        Ok(SentFields { is_taken, related })
     }
 
     /// Ends a request; one without an answer is cancelled.
@@ -345,6 +278,125 @@ struct CallOrigin<'v> {
 }
 
 impl EmbeddedTransport {
+    /// The next message for a request.
+    fn next_of(&self, call: f64) -> Result<Option<OutputFields>> {
+        loop {
+            let (client, request, begun) = {
+                let mut state = self.state.borrow_mut();
+                let Some(open) = state.calls.get_mut(&whole(call)) else { return Ok(None) };
+                if open.is_cancelled {
+                    let question = open.waits_for.take().and_then(|(_, question)| question);
+                    drop(state);
+                    return self.cancelled(call, question).map(Some);
+                }
+                match (open.begun, &open.waits_for) {
+                    (None, Some(_)) => return Ok(None),
+                    (begun, _) => (open.client.clone(), open.request.clone(), begun),
+                }
+            };
+            let Some(begun) = begun else {
+                self.start(call)?;
+                continue;
+            };
+            let Some(step) = client.next_step(begun) else {
+                client.register(begun, self.waker(whole(call)));
+                return Ok(None);
+            };
+            let mut out = Vec::new();
+            let (is_for_server, is_last) = match step {
+                EmbeddedStep::Result(text) => {
+                    write_result(&request.id, &text, &mut out);
+                    (false, true)
+                }
+                EmbeddedStep::Error { code, message, data } => {
+                    write_error(&request.id, code, &message, data.as_deref(), &mut out);
+                    (false, true)
+                }
+                EmbeddedStep::Theirs => {
+                    self.latest(call).iter().for_each(|answer| answer.write(&request.id, &mut out));
+                    (false, true)
+                }
+                EmbeddedStep::Send(notice) => {
+                    write_notice(&notice, &mut out);
+                    (false, false)
+                }
+                EmbeddedStep::Ask { method, params } => {
+                    write_question(self.state.borrow_mut().ask(whole(call)), method, &params, &mut out);
+                    (true, false)
+                }
+            };
+            if is_last {
+                self.end(call)?;
+            }
+            let text = String::from_utf8(out).ok().filter(|text| !text.is_empty());
+            return Ok(Some(OutputFields { call, text, is_for_server, related: Some(request.id.clone()), is_last }));
+        }
+    }
+
+    /// The next notification of the session.
+    fn notice(&self) -> Option<OutputFields> {
+        let mut state = self.state.borrow_mut();
+        if state.notices.is_empty() {
+            let notices = state.session.as_ref()?.deliver(ROOM);
+            state.notices.extend(notices);
+        }
+        let mut out = Vec::new();
+        write_notice(&state.notices.pop_front()?, &mut out);
+        let text = String::from_utf8(out).ok();
+        Some(OutputFields { call: self.number, text, is_for_server: false, related: None, is_last: false })
+    }
+
+    /// Takes an answer of the SDK's server. `false` if it is for the client.
+    fn answered(&self, key: &str, text: Function<'_, (), String>) -> Result<bool> {
+        let Some(call) = self.state.borrow_mut().waiting.remove(key) else {
+            // The request is gone that the question was for.
+            return Ok(EmbeddedServer::is_question(key));
+        };
+        let line = text.call(())?;
+        let (ServerLine::Answer { answer, .. } | ServerLine::Asked { answer, .. }) =
+            self.embedded.core.server_line(line.as_bytes())
+        else {
+            return Ok(true);
+        };
+        let answer = Rc::new(answer);
+        let asked = {
+            let mut state = self.state.borrow_mut();
+            let Some(open) = state.calls.get_mut(&call) else { return Ok(true) };
+            open.waits_for = None;
+            open.latest = Some(answer.clone());
+            open.begun.map(|begun| (open.client.clone(), begun))
+        };
+        if let Some((client, begun)) = asked {
+            let outcome = client.answer(begun, answer.as_theirs());
+            self.embedded.turn(&client, outcome, Some(number(call)))?;
+        }
+        self.ready.add(call);
+        Ok(true)
+    }
+
+    /// The id (JSON text) of the request for which the SDK's server was asked with this id.
+    fn related(&self, id: &str) -> Option<String> {
+        let state = self.state.borrow();
+        let call = state.waiting.get(&EmbeddedServer::id_key(id))?;
+        Some(state.calls.get(call)?.request.id.clone())
+    }
+
+    /// Takes a notification of a change. `true` if it must not be sent: this server tells its subscribers.
+    fn changed(&self, line: &str) -> Result<bool> {
+        let ServerLine::Change(notice) = self.embedded.core.server_line(line.as_bytes()) else {
+            return Ok(false);
+        };
+        let told = self.state.borrow().session.as_ref().and_then(|session| session.told());
+        let state = &self.embedded.shared.state;
+        let now = state.clock.now();
+        let params = notice.params.as_deref().unwrap_or("{}");
+        state.delivering(|| self.embedded.core.changed(told, &notice.method, params, now))
+    }
+
+    fn waker(&self, call: u64) -> Waker {
+        Waker::from(Arc::new(CallWaker { ready: self.ready.clone(), call }))
+    }
+
     /// The client of requests of a session, which begins with the first of them.
     fn session(&self, version: &str, lasts: bool) -> Arc<EmbeddedClient> {
         if let Some(session) = &self.state.borrow().session {
@@ -352,7 +404,7 @@ impl EmbeddedTransport {
         }
         let session = self.client(version, lasts);
         if lasts {
-            session.wake_with(self.embedded.shared.response_waker(self.session_number));
+            session.wake_with(self.waker(whole(self.number)));
         }
         self.state.borrow_mut().session = Some(session.clone());
         session
@@ -381,6 +433,8 @@ impl EmbeddedTransport {
         let mut state = self.state.borrow_mut();
         if is_both {
             state.waiting.insert(key.clone(), call);
+        } else {
+            self.ready.add(call);
         }
         state.by_id.insert(key, call);
         state.calls.insert(call, open);
@@ -409,11 +463,12 @@ impl EmbeddedTransport {
     fn cancelled(&self, call: f64, question: Option<u64>) -> Result<OutputFields> {
         let Some(question) = question else {
             self.end(call)?;
-            return Ok(OutputFields { to: OutputSide::Client, text: None, is_last: true });
+            return Ok(OutputFields { call, text: None, is_for_server: false, related: None, is_last: true });
         };
         let mut out = Vec::new();
         write_question_cancelled(question, &mut out);
-        Ok(OutputFields { to: OutputSide::Server, text: String::from_utf8(out).ok(), is_last: false })
+        let text = String::from_utf8(out).ok();
+        Ok(OutputFields { call, text, is_for_server: true, related: None, is_last: false })
     }
 
     fn finish(&self, call: &TransportCall) -> Result<()> {

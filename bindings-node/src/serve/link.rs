@@ -10,6 +10,7 @@ use crate::calls::run;
 use crate::calls::server_state::{Served, ServerState};
 use crate::values::spelling::number;
 use mcp_resources_engine::connection::{Events, RequestToken};
+use mcp_resources_engine::embedded::EmbeddedServer;
 use mcp_resources_runtime::transport::pump::{EventLoop, Pump, PumpStep};
 use mcp_resources_runtime::transport::{Peer, PipeSender, Stdio, WorkRequest};
 use napi::bindgen_prelude::*;
@@ -37,6 +38,14 @@ pub(crate) struct Link {
     abouts: RefCell<Vec<Known>>,
 }
 
+/// The server that a client means.
+pub(crate) enum ClientOf {
+    /// This one: its messages come from this sender.
+    Engine(PipeSender),
+    /// One of an SDK, of which this one is a part.
+    Other(Arc<EmbeddedServer>),
+}
+
 impl Link {
     pub(crate) fn new(
         state: Rc<ServerState>,
@@ -44,13 +53,18 @@ impl Link {
         drive: Drive,
         stdio: Option<Stdio>,
         delivers: bool,
-        sender: PipeSender,
+        from: ClientOf,
     ) -> Result<Rc<Self>> {
         let engine = state.engine()?;
         let clock = state.clock.clone();
         let shared = Shared::new(state.clone(), driver, drive, None);
         let waker = state.woken.waker(None);
-        let pump = Pump::with_sender(&engine, clock.clone(), stdio, delivers, waker, sender);
+        let pump = match from {
+            ClientOf::Engine(sender) => {
+                Pump::with_sender(&engine, clock.clone(), stdio, delivers, waker, sender)
+            }
+            ClientOf::Other(server) => Pump::before(&server, clock.clone(), stdio, waker),
+        };
         let id = pump.pipe().id();
         let elsewhere = Elsewhere::behind(state.registry.mounts(), &state.woken, &shared.inbox, Some(id));
         let peer = Rc::new(Peer::pipe(pump.pipe().clone(), clock, elsewhere));
@@ -114,6 +128,11 @@ impl EventLoop for Link {
 
     fn misused(&self, what: String) -> Result<()> {
         self.shared.log_misuse(None, Some(what))
+    }
+
+    fn pass(&self, line: &[u8]) -> Result<bool> {
+        let line = String::from_utf8_lossy(line).into_owned();
+        self.shared.drive(LoopTask::Pass, 0.0, Some(line)).map(|()| true)
     }
 
     fn delivering<R>(&self, change: impl FnOnce() -> R) -> Result<R> {

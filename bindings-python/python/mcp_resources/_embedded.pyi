@@ -20,6 +20,8 @@ class Embedding:
         """Who answers a message: `theirs`, `ours`, `both`, or `told` if this library must know about it."""
     def changed(self, method: str, params: Any, session: EmbeddedSession | None = None) -> bool:
         """Takes a notification of the other server. Returns whether it must not be sent."""
+    def shutdown(self) -> None:
+        """Ends the listens of all clients, and the notifications of sessions."""
     def warnings(self) -> list[str]: ...
     @staticmethod
     def is_modern(version: str) -> bool: ...

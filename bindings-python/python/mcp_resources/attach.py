@@ -8,6 +8,7 @@ import importlib
 import importlib.metadata
 import weakref
 from dataclasses import replace
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 from ._core import EmbeddedLoop, EmbeddedSession, Embedding, Sender
@@ -21,6 +22,8 @@ _NEEDED = (
     ("shared.exceptions", "MCPError", "code message data"),
     ("shared.subscriptions", "event_to_notification", ""),
     ("server.auth.middleware.auth_context", "get_access_token", ""),
+    ("server.stdio", "SessionMessage", ""),
+    ("server.stdio", "types", "jsonrpc_message_adapter"),
     ("server.session", "ServerSession", "_notify _connection _request_outbound"),
     ("server.connection", "Connection", "state exit_stack session_id has_standalone_channel initialize_accepted"),
     ("server.context", "ServerRequestContext", "method params request_id request protocol_version"),
@@ -32,8 +35,8 @@ class Attachment:
     """The middleware, and the ways to run the server that has it."""
 
     def __init__(self, server: "ResourceServer", app: Any, adopt: bool) -> None:
-        self._server, self._app, self._low = server, app, (low := _lowlevel(app))
-        self._error, self._notification, self._token = _sdk(low)
+        self.server, self.app, self.low = server, app, (low := _lowlevel(app))
+        self._error, self._notification, self._token, self.message, self.types = _sdk(low)
         if any(isinstance(other, Attachment) for other in low.middleware):
             raise RuntimeError("a ResourceServer is attached to this server already; register everything on that one")
         is_started = getattr(getattr(app, "_started", None), "is_set", bool)  # of FastMCP
@@ -43,7 +46,7 @@ class Attachment:
         for name in Embedding.tools(server._core):
             if known(name) is not None:
                 raise ValueError(f"both servers have a tool {name!r}; rename one of them")
-        self._core = Embedding(server._core, adopt)
+        self.core = Embedding(server._core, adopt)
         self._loops: list[_Loop] = []
         low.middleware.insert(0, self)
         handlers = [getattr(entry, "handler", None) for entry in getattr(low, "_request_handlers", {}).values()]
@@ -56,8 +59,8 @@ class Attachment:
     async def __call__(self, ctx: Any, call_next: Any) -> Any:
         """Answers a message, or passes it on."""
         sender, params = self._sender(ctx), {} if ctx.params is None else dict(ctx.params)
-        sorted = self._core.sort(ctx.method, ctx.request_id is not None, sender, params)
-        is_alone = self._core.is_modern(ctx.protocol_version)
+        sorted = self.core.sort(ctx.method, ctx.request_id is not None, sender, params)
+        is_alone = self.core.is_modern(ctx.protocol_version)
         session = None if is_alone else self._session(ctx)
         self._hear(ctx.session, session)
         if sorted == "told" and session is not None:
@@ -93,8 +96,8 @@ class Attachment:
                     return given
         finally:
             session.end(number)
-            for warning in self._core.warnings():
-                warned(self._server.name, warning)
+            for warning in self.core.warnings():
+                warned(self.server.name, warning)
 
     async def _ask(self, ctx: Any, call_next: Any) -> tuple[Any, Any]:
         """Asks the SDK. Returns its result or error, and what the core gets of it."""
@@ -111,7 +114,7 @@ class Attachment:
         found: _Session | None = connection.state.get("mcp_resources")
         if found is None:
             if connection.has_standalone_channel and connection.initialize_accepted:
-                warned(self._server.name, "a session began before attach, so its client has none of these resources")
+                warned(self.server.name, "a session began before attach, so its client has none of these resources")
                 return None
             found = connection.state["mcp_resources"] = _Session(self._loop(), connection)
         return found.core
@@ -122,7 +125,7 @@ class Attachment:
             self._loops.remove(closed)
             closed.release()
         if not any(own.loop is running for own in self._loops):
-            self._loops.append(_Loop(running, self._core))
+            self._loops.append(_Loop(running, self.core))
         return next(own for own in self._loops if own.loop is running)
 
     def _sender(self, ctx: Any) -> Sender:
@@ -137,26 +140,14 @@ class Attachment:
 
         async def heard(notification: Any, *, request_scoped: bool) -> None:
             method = notification.method
-            if not (Embedding.is_change(method) and self._core.changed(method, _plain(notification.params), own)):
+            if not (Embedding.is_change(method) and self.core.changed(method, _plain(notification.params), own)):
                 await notify(notification, request_scoped=request_scoped)
 
         session._notify = heard
 
     def _published(self, event: Any) -> None:
         told = self._notification(event, {})
-        self._core.changed(told.method, _plain(told.params))
-
-    def run(self, transport: str, options: dict[str, Any]) -> None:
-        """Runs the server by its own means."""
-        if self._app is self._low:
-            raise RuntimeError(
-                "this is a low-level server, which the program runs itself; run() needs MCPServer or FastMCP"
-            )
-        self._app.run() if transport == "stdio" else self._app.run("streamable-http", **options)
-
-    def asgi(self, options: dict[str, Any]) -> Any:
-        """The ASGI application of the server."""
-        return (getattr(self._app, "http_app", None) or self._app.streamable_http_app)(**options)
+        self.core.changed(told.method, _plain(told.params))
 
 
 class _Loop(Driver):
@@ -222,7 +213,10 @@ def _lowlevel(app: Any) -> Any:
         return low
     if hasattr(low, "request_handlers") or low is not app:
         raise _unsupported("a list of middleware")
-    raise TypeError(f"attach takes a server of mcp or fastmcp, got {app!r:.80}")
+    fix = "; call it, and attach to the server that it makes" if isfunction(app) else ""
+    if hasattr(app, "routes"):
+        fix = "; attach to the server that this application was made of"
+    raise TypeError(f"attach takes a server of mcp or fastmcp, got {app!r:.80}{fix}")
 
 
 def _sdk(low: Any) -> list[Any]:
@@ -238,7 +232,7 @@ def _sdk(low: Any) -> list[Any]:
         for attribute in attributes.split():
             if attribute not in known:
                 raise _unsupported(f"{package}.{module}.{name}.{attribute}")
-    return found[:3]
+    return found[:5]
 
 
 def _unsupported(missing: str) -> RuntimeError:

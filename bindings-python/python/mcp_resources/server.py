@@ -662,7 +662,9 @@ class ResourceServer:
         if transport not in ("stdio", "http"):
             raise ValueError(f"transport is {transport!r}, expected 'stdio' or 'http'")
         if self._attached is not None:
-            return self._attached.run(transport, options)
+            from . import front
+
+            return front.run(self._attached, transport, options)
         if transport == "stdio":
             from .stdio import serve
 
@@ -683,6 +685,16 @@ class ResourceServer:
         finally:
             self.flush_audit()
 
+    def close(self) -> None:
+        """Ends the listens of all clients with their results, and the notifications of sessions. Requests go on.
+
+        With `attach` these are the clients of the other server, which goes on serving them. To end `serve_stdio` and
+        `serve_http`, cancel their task.
+        """
+        self._core.shutdown()
+        if self._attached is not None:
+            self._attached.core.shutdown()
+
     async def _serving(self, work: Callable[[], Any]) -> None:
         if self._life is None:
             await work()
@@ -696,6 +708,10 @@ class ResourceServer:
         Other code of the process can no longer read from standard input or write to standard output. Cancelling the
         task has the same effect as the end of input.
         """
+        if self._attached is not None:
+            from . import front
+
+            return await front.serve(self._attached)
         from .stdio import serve
 
         await self._serving(functools.partial(serve, self._core))
@@ -724,6 +740,8 @@ class ResourceServer:
             OSError: the server cannot listen at the address.
             RegistrationError: the value of an option is not allowed.
         """
+        if self._attached is not None:
+            raise RuntimeError("this server is attached: serve asgi(), or the application of the other server")
         from .http import serve
 
         if started is not None:
@@ -745,8 +763,10 @@ class ResourceServer:
             RegistrationError: the value of an option is not allowed.
         """
         if self._attached is not None:
+            from . import front
+
             given: dict[str, Any] = {**options}
-            app: AsgiApp = self._attached.asgi(given if auth is None else {**given, "auth": auth})
+            app: AsgiApp = front.asgi(self._attached, given if auth is None else {**given, "auth": auth})
             return app
         from .asgi import App
 

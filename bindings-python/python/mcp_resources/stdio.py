@@ -13,7 +13,7 @@ import threading
 import weakref
 from contextlib import suppress
 
-from ._core import Channel, Server
+from ._core import Channel, Embedding, Server
 from .driver import Driver
 from .loops import running_loop
 from .watchdog import Watchdog
@@ -25,11 +25,9 @@ _AHEAD = 4
 async def serve(server: Server, *, signals: bool = False) -> None:
     """Serves until the end of input, a signal, or cancellation; then lets open requests finish."""
     loop = running_loop()
-    driver = _Stdio(server, loop)
+    driver = Stdio(server, loop)
     if signals:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with suppress(NotImplementedError, RuntimeError):  # not the main thread, or no signals here
-                loop.add_signal_handler(number, driver.interrupt)
+        stop_on_signals(driver)
     try:
         driver.change(True, False)
         await driver.stopping.wait()
@@ -37,36 +35,50 @@ async def serve(server: Server, *, signals: bool = False) -> None:
         await driver.close()
 
 
-class _Stdio(Driver):
-    def __init__(self, server: Server, loop: asyncio.AbstractEventLoop) -> None:
+def stop_on_signals(driver: "Stdio") -> None:
+    """Stops at a signal, where signals can be handled."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(NotImplementedError, RuntimeError):  # not the main thread, or no signals here
+            driver.loop.add_signal_handler(number, driver.interrupt)
+
+
+class Stdio(Driver):
+    """The pipe of one client. `before`: the other server that gets what is not ours."""
+
+    def __init__(self, server: Server, loop: asyncio.AbstractEventLoop, before: Embedding | None = None) -> None:
         super().__init__(loop)
         self.stopping = asyncio.Event()
-        self._server = server
+        self.grace = server.grace / 1000
+        """`Limits.grace` in seconds."""
         self._idle = asyncio.Event()
         self._polled = (False, False)
         self._reader: _Reader | None = None
-        self._channel = self.channel = Channel(server, weakref.proxy(self), stdio=True)
-        self.attach(self._channel)
-        self._watchdog = Watchdog(loop, lambda: self._channel.suspended)
+        self.served = self.channel = Channel(server, weakref.proxy(self), stdio=True, before=before)
+        self.attach(self.served)
+        self._watchdog = Watchdog(loop, lambda: self.served.suspended)
 
     def change(self, read: bool, write: bool) -> None:
+        """Starts or stops to wait for input, and for room for output."""
         reads, writes = self._polled
         if read != reads:
             self._wait_for_input(read)
         if write and not writes:
-            self.loop.add_writer(self._channel.output, self._channel.writable)
+            self.loop.add_writer(self.served.output, self.served.writable)
         elif writes and not write:
-            self.loop.remove_writer(self._channel.output)
+            self.loop.remove_writer(self.served.output)
         self._polled = read, write
 
     def suspended(self) -> None:
+        """Watches for handlers that block."""
         if not self._watchdog.watching:
             self._watchdog.watch()
 
     def ended(self) -> None:
+        """The client has closed its end."""
         self.stopping.set()
 
     def idle(self) -> None:
+        """After the end, all is answered and written."""
         self._idle.set()
 
     def interrupt(self) -> None:
@@ -78,19 +90,19 @@ class _Stdio(Driver):
 
         Output is written as long as the client reads.
         """
-        self._channel.stop()
-        grace = self._server.grace / 1000
+        self.served.stop()
         try:
-            if not await self._wait(grace):
-                self._channel.cancel_all()
-                await self._wait(grace)
+            if not await self.wait_until_idle(self.grace):
+                self.served.cancel_all()
+                await self.wait_until_idle(self.grace)
         finally:
             self.release()
             self.change(False, False)
             self._watchdog.stop()
-            del self._channel
+            del self.served
 
-    async def _wait(self, seconds: float) -> bool:
+    async def wait_until_idle(self, seconds: float) -> bool:
+        """Waits until all requests are answered and written; `False` after this time."""
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
@@ -102,12 +114,12 @@ class _Stdio(Driver):
         if self._reader is not None:
             self._reader.pause(not read)
         elif not read:
-            self.loop.remove_reader(self._channel.input)
+            self.loop.remove_reader(self.served.input)
         else:
             try:
-                self.loop.add_reader(self._channel.input, self._channel.readable)
+                self.loop.add_reader(self.served.input, self.served.readable)
             except (OSError, NotImplementedError):  # a regular file, or a loop that cannot wait for descriptors
-                self._reader = _Reader(self.loop, self._channel)
+                self._reader = _Reader(self.loop, self.served)
 
 
 class _Reader:

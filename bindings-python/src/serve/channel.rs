@@ -4,6 +4,7 @@ use crate::calls::client::{Client, DeliveryReady, LoopClient, Runtime};
 use crate::calls::contextvars::CallContext;
 use crate::calls::run;
 use crate::calls::waker::{LoopOwner, LoopWaker, Owner, Wakeup, delivering, watched};
+use crate::serve::embedded::Embedding;
 use crate::serve::server::Server;
 use crate::serve::web::seconds;
 use crate::serve::{audit, inbox};
@@ -58,7 +59,7 @@ struct SenderParts {
 #[pymethods]
 impl Channel {
     #[new]
-    #[pyo3(signature = (server, driver, *, stdio, threads = true, delivers = true, sender = None))]
+    #[pyo3(signature = (server, driver, *, stdio, threads = true, delivers = true, sender = None, before = None))]
     fn new(
         server: &Server,
         driver: &Bound<'_, PyAny>,
@@ -66,6 +67,7 @@ impl Channel {
         threads: bool,
         delivers: bool,
         sender: Option<SenderParts>,
+        before: Option<&Embedding>,
     ) -> PyResult<Self> {
         let state = server.state.clone();
         let engine = state.engine()?;
@@ -77,7 +79,10 @@ impl Channel {
             let SenderParts { principal, scopes, claims, headers } = sender;
             PipeSender::new(&principal, scopes, claims.map(Into::into), &headers)
         });
-        let pump = Pump::with_sender(&engine, clock.clone(), stdio, delivers, waker.waker(WORK), sender);
+        let pump = match before {
+            Some(other) => Pump::before(other.core(), clock.clone(), stdio, waker.waker(WORK)),
+            None => Pump::with_sender(&engine, clock.clone(), stdio, delivers, waker.waker(WORK), sender),
+        };
         let inbox = waker.inbox();
         let elsewhere = PumpHandler::new(&pump, inbox.reach());
         let elsewhere = Providers::before(state.mounts().clone(), Arc::new(elsewhere));
@@ -152,6 +157,27 @@ impl Channel {
     /// There is room for output.
     fn writable(&self, py: Python<'_>) -> PyResult<()> {
         self.link.pump.writable(&self.link.attached(py))
+    }
+
+    /// Sends a message of the SDK's server.
+    fn send(&self, py: Python<'_>, message: &str) -> PyResult<()> {
+        self.link.pump.send(&self.link.attached(py), message.as_bytes())
+    }
+
+    /// The SDK's server takes messages again.
+    fn passed(&self, py: Python<'_>) -> PyResult<()> {
+        self.link.pump.passed(&self.link.attached(py))
+    }
+
+    /// The SDK's server has ended, and answers nothing more.
+    fn left(&self, py: Python<'_>) -> PyResult<()> {
+        self.link.pump.left(&self.link.attached(py))
+    }
+
+    /// Whether the client should take what waits before more is sent.
+    #[getter]
+    fn is_full(&self) -> bool {
+        self.link.pump.pipe().is_full()
     }
 
     /// Writes what waits.
@@ -265,6 +291,11 @@ impl EventLoop for Attached<'_, '_> {
             PumpStep::Ended => runtime.drive(py, "ended", ()),
             PumpStep::Idle => runtime.drive(py, "idle", ()),
         }
+    }
+
+    fn pass(&self, line: &[u8]) -> PyResult<bool> {
+        let py = self.1;
+        self.0.runtime.ask(py, "take", (PyBytes::new(py, line),))
     }
 
     fn handle(&self, events: Events<'_>) -> PyResult<()> {

@@ -170,6 +170,11 @@ impl Embedding {
         Ok(core::EmbeddedServer::tool_names(&*server.state.engine()?))
     }
 
+    /// Ends the listens of all clients with their results, and the notifications of sessions.
+    fn shutdown(&self, py: Python<'_>) -> PyResult<()> {
+        delivering(py, || self.core.shutdown())
+    }
+
     /// Takes the sentences for the log.
     fn warnings(&self) -> Vec<String> {
         self.core.take_warnings()
@@ -322,6 +327,13 @@ impl EmbeddedSession {
         lock(&self.shared.busy).remove(&self.client.id());
         let events = self.client.close();
         self.turn(py, RequestOutcome { events, ..RequestOutcome::nothing() })
+    }
+}
+
+impl Embedding {
+    /// Our part of the SDK's server.
+    pub(crate) fn core(&self) -> &Arc<core::EmbeddedServer> {
+        &self.core
     }
 }
 

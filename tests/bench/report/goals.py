@@ -113,6 +113,11 @@ def _attached(results: Results) -> Iterator[Goal]:
         for work, name in (("W13-read", "a read"), ("W13-tool", "a tool's call")):
             found = results.ratio(work, f"{server}, attached", server)
             yield Goal("W13", f"CPU of {name}, {server} with ours attached over {server} alone", most, found)
+    for server in ("python-sdk", "fastmcp"):
+        found = results.ratio("W13-read", server, f"{server}, in front")
+        yield Goal("W13", f"CPU of a read, {server} alone over {server} with ours in front", 40, found, below=False)
+        found = results.ratio("W13-tool", f"{server}, in front", server)
+        yield Goal("W13", f"CPU of a tool's call, {server} with ours in front over {server} alone", 0.7, found)
 
 
 def _metrics(results: Results) -> Iterator[Goal]:

@@ -75,5 +75,7 @@ for number in range(int(os.environ.get("TEMPLATES", "0"))):
 
 if sys.argv[1] == "--http":
     server.run("http", port=int(sys.argv[2]), show_banner=False, uvicorn_config={"log_level": "warning"})
+elif os.environ.get("ATTACH") == "run":
+    resources.run()
 else:
     server.run(show_banner=False)

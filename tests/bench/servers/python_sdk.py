@@ -86,5 +86,7 @@ for number in range(int(os.environ.get("TEMPLATES", "0"))):
 
 if sys.argv[1] == "--http":
     server.run("streamable-http", port=int(sys.argv[2]))
+elif os.environ.get("ATTACH") == "run":
+    resources.run()
 else:
     server.run()

@@ -79,5 +79,6 @@ if (mode === '--http') {
   const { ResourceServer } = await import('mcp-resources');
   const resources = new ResourceServer({ name: 'bench', version: '1.0.0' }).attach(make);
   resources.resource('bench://item/{id}', { mimeType: 'text/plain' }, ({ id }) => `item ${id}`);
-  serveStdio(resources.factory);
+  if (process.env.ATTACH === 'run') await resources.run();
+  else serveStdio(resources.factory);
 }

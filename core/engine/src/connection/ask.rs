@@ -13,6 +13,8 @@ pub enum AskError {
     UseInputRequired,
     /// The client has not declared the capability that the method requires.
     NotSupported,
+    /// Another server, of which this one is a part, numbers the questions to this client.
+    Attached,
     /// Too many questions are pending.
     LimitReached,
     /// The params are not a JSON object.
@@ -24,6 +26,9 @@ impl std::fmt::Display for AskError {
         f.write_str(match self {
             Self::UseInputRequired => "this client is asked by answering with the input that is required",
             Self::NotSupported => "the client has not declared the capability",
+            Self::Attached => {
+                "this server is attached to another one, which alone may ask this client; ask in a tool of that server"
+            }
             Self::LimitReached => "too many questions wait for an answer",
             Self::InvalidParams => "the params must be a JSON object",
         })

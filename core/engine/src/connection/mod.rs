@@ -102,6 +102,9 @@ pub enum ConnectionKind {
     Bare,
     /// A client of another server, which passes its messages on: see [`embedded`](crate::embedded).
     Embedded,
+    /// The reads of a client of another server, where this program owns the pipe between them: see
+    /// [`EmbeddedFront`](crate::embedded::EmbeddedFront).
+    Beside,
 }
 
 /// The message of the error for a request larger than [`Limits::message`](crate::limits::Limits::message).
@@ -405,6 +408,9 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Result<AskId, AskError> {
         let session = self.session.as_ref().ok_or(AskError::UseInputRequired)?;
+        if self.kind == ConnectionKind::Beside {
+            return Err(AskError::Attached);
+        }
         if !session.capabilities.allow_method(method) {
             return Err(AskError::NotSupported);
         }
@@ -491,7 +497,7 @@ impl Connection {
 
     /// Whether notifications can be sent to the client later.
     fn can_notify(&self) -> bool {
-        self.kind != ConnectionKind::Stateless
+        !matches!(self.kind, ConnectionKind::Stateless | ConnectionKind::Beside)
     }
 
     /// Marks all subscriptions of a legacy client as changed, because notifications may have been lost.

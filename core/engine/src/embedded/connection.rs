@@ -285,6 +285,9 @@ impl EmbeddedConnection {
             return RequestOutcome::nothing();
         }
         self.sender = principal.clone();
+        if let Some(ProtocolMethod::Listen | ProtocolMethod::Initialize) = self.method(message.number) {
+            self.server.state().watching.insert(self.id());
+        }
         let mut out = Vec::new();
         let arrival = Arrival { message: &message.bytes, principal, header_check: None };
         let mut outcome = self.connection.message(arrival, now, &mut out);
@@ -622,6 +625,12 @@ fn error_step(error: Json<'_>) -> EmbeddedStep {
         code: member("code").and_then(Json::as_i64).unwrap_or_default(),
         message: member("message").and_then(Json::as_str).unwrap_or_default().into_owned(),
         data: member("data").map(|data| data.raw().to_owned()),
+    }
+}
+
+impl Drop for EmbeddedConnection {
+    fn drop(&mut self) {
+        self.server.state().watching.remove(&self.id());
     }
 }
 

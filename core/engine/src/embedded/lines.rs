@@ -101,7 +101,7 @@ pub enum OwnedAnswer {
 }
 
 impl OwnedAnswer {
-    fn from_json(result: Result<Json<'_>, Json<'_>>) -> Self {
+    pub(super) fn from_json(result: Result<Json<'_>, Json<'_>>) -> Self {
         match result {
             Ok(result) => Self::Result(result.raw().to_owned()),
             Err(error) => {
@@ -145,7 +145,7 @@ impl OwnedAnswer {
 impl LineRequest {
     /// A text that is the same for equal ids.
     pub fn key(&self) -> String {
-        key(&self.id)
+        id_key(&self.id)
     }
 }
 
@@ -166,7 +166,7 @@ fn sorted_line(sorted: Sorted, message: &Message<'_>) -> ClientLine {
         }
     };
     match (sorted, message) {
-        (Sorted::Cancels(id), _) => ClientLine::Cancels(key(&id)),
+        (Sorted::Cancels(id), _) => ClientLine::Cancels(id_key(&id)),
         (Sorted::Told, _) => {
             ClientLine::Told { method: method.clone().into_owned(), params: params_text(params).to_owned() }
         }
@@ -183,7 +183,8 @@ fn params_text<'p>(params: &'p RawParams<'_>) -> &'p str {
     }
 }
 
-fn key(id: &str) -> String {
+/// A text that is the same for equal ids, which are JSON texts.
+pub(super) fn id_key(id: &str) -> String {
     let parsed = Json::parse(id.as_bytes(), 1).and_then(Id::from_json);
     parsed.map_or_else(|| id.to_owned(), |id| id.canonical().into_owned())
 }
@@ -233,7 +234,7 @@ impl EmbeddedServer {
 
     /// A text that is the same for equal ids, which are JSON texts.
     pub fn id_key(id: &str) -> String {
-        key(id)
+        id_key(id)
     }
 
     /// The same text for the id of a question to the other server.
@@ -275,13 +276,13 @@ impl EmbeddedServer {
     }
 
     /// The texts of others are passed on, so only what protects the reader is limited.
-    fn line_limits(&self) -> DecodeLimits {
+    pub(super) fn line_limits(&self) -> DecodeLimits {
         DecodeLimits { nesting: self.engine.limits().nesting, members: usize::MAX, ..DecodeLimits::default() }
     }
 }
 
 /// The revision that a modern request names.
-fn version(params: &RawParams<'_>) -> Option<String> {
+pub(super) fn version(params: &RawParams<'_>) -> Option<String> {
     let version = params.meta(meta::PROTOCOL_VERSION)?.as_str()?;
     // A legacy revision in its place belongs to a session.
     let is_legacy = Revision::parse(&version).is_some_and(|revision| !revision.is_modern());

@@ -17,6 +17,7 @@
 
 mod adopted;
 mod connection;
+mod front;
 mod lines;
 mod merge;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use connection::{
     EmbeddedConnection, EmbeddedMessage, EmbeddedNotice, EmbeddedRequest, EmbeddedStep, TheirAnswer,
 };
 
+pub use front::{EmbeddedFront, FrontLine};
 pub use lines::{
     ClientLine, LineRequest, OwnedAnswer, ServerLine, write_error, write_notice, write_question,
     write_question_cancelled, write_result, write_too_large,
@@ -34,7 +36,7 @@ pub use lines::{
 use crate::catalog::{CatalogRoute, Edit, HandlerId, ListKind};
 use crate::connection::ConnectionKind;
 use crate::engine::Engine;
-use crate::hub::ListKinds;
+use crate::hub::{ConnectionId, ListKinds};
 use crate::jsonrpc::{Json, JsonMembers};
 use crate::limits::Limits;
 use crate::now::Now;
@@ -43,7 +45,7 @@ use crate::resource::RegistrationError;
 use crate::version::{CANCELLED, INITIALIZED, ProtocolMethod, Revision, ServerNotification};
 use mcp_resources_template::uri;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -91,6 +93,8 @@ struct SharedState {
     yielded_prompts: BTreeSet<String>,
     warnings: Vec<String>,
     warned: BTreeSet<String>,
+    /// Sessions, and requests that listen.
+    watching: HashSet<ConnectionId>,
 }
 
 impl EmbeddedServer {
@@ -149,6 +153,14 @@ impl EmbeddedServer {
             connection.assume(revision);
         }
         EmbeddedConnection::new(self.clone(), connection)
+    }
+
+    /// Ends the listens of all clients with their results, and the notifications of sessions. Clients that come later are
+    /// served as before.
+    pub fn shutdown(&self) {
+        let watching: Vec<_> = self.state().watching.iter().copied().collect();
+        // Outside the lock: the hub calls wakers.
+        watching.into_iter().for_each(|id| self.engine.hub().shutdown(id));
     }
 
     /// The sender of a message: the owner of a verified token, with its scopes; without a token, the local process or an

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const METHODS: usize = ProtocolMethod::ALL.len() + 1;
 const VERDICTS: usize = Verdict::ALL.len();
 const ERAS: [&str; 2] = ["legacy", "modern"];
-const KINDS: [&str; 6] = ["stdio", "session", "request", "stateless", "bare", "embedded"];
+const KINDS: [&str; 7] = ["stdio", "session", "request", "stateless", "bare", "embedded", "beside"];
 /// The upper limits of the buckets, in ms: those recommended by OpenTelemetry, and two below.
 const BOUNDS: [Millis; 14] = [1, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
 
@@ -259,6 +259,7 @@ fn index(kind: ConnectionKind) -> usize {
         ConnectionKind::Stateless => 3,
         ConnectionKind::Bare => 4,
         ConnectionKind::Embedded => 5,
+        ConnectionKind::Beside => 6,
     }
 }
 

@@ -198,7 +198,8 @@ impl Peer {
         match &self.reply_path {
             ReplyPath::Pipe(pipe) => pipe.ask(method, params),
             ReplyPath::Exchange(exchange) => exchange.ask(method, params, self.now()),
-            ReplyPath::Embedded(_) | ReplyPath::Over(_) => Err(AskError::NotSupported),
+            ReplyPath::Embedded(_) => Err(AskError::Attached),
+            ReplyPath::Over(_) => Err(AskError::NotSupported),
         }
     }
 

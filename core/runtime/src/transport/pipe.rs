@@ -96,7 +96,16 @@ impl Pipe {
 
     /// Makes the state of a new peer that sends as `sender`: for tests of a server.
     pub fn with_sender(engine: &Arc<Engine>, clock: Arc<EngineClock>, sender: PipeSender) -> Self {
-        let connection = engine.connect(ConnectionKind::Stdio);
+        Self::with_connection(engine, clock, sender, engine.connect(ConnectionKind::Stdio))
+    }
+
+    /// Makes the state of a peer whose messages `connection` answers.
+    pub(super) fn with_connection(
+        engine: &Arc<Engine>,
+        clock: Arc<EngineClock>,
+        sender: PipeSender,
+        connection: Connection,
+    ) -> Self {
         let id = connection.id();
         let state =
             PipeState { connection, out: Vec::new(), sent: 0, undelivered: false, broken: false, room: None };
@@ -140,6 +149,21 @@ impl Pipe {
         };
         state.discard();
         outcome
+    }
+
+    /// Handles a message whose answer another server gives: what this one would send is dropped.
+    pub fn tell<'l>(&'l self, message: &'l [u8]) -> RequestOutcome<'l> {
+        let now = self.clock.now();
+        let arrival = Arrival { message, principal: &self.sender.principal, header_check: None };
+        self.state.lock().connection.message(arrival, now, &mut Vec::new())
+    }
+
+    /// Appends a line of another server.
+    pub fn append(&self, line: &[u8]) {
+        let mut state = self.state.lock();
+        state.out.extend_from_slice(line);
+        state.out.push(b'\n');
+        state.discard();
     }
 
     /// Answers an event at once.

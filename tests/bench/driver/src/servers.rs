@@ -43,6 +43,8 @@ pub(crate) enum Handler {
     Worker,
     /// Of ours, attached to the server of an SDK.
     Attached,
+    /// The same, which runs the server behind a pipe of ours.
+    InFront,
     /// The server's own, behind `mcp-resources serve FOLDER -- SERVER`.
     Beside,
 }
@@ -58,6 +60,7 @@ impl fmt::Display for Contestant {
             Handler::Provider => write!(f, "{}, provider", self.name),
             Handler::Worker => write!(f, "{}, provider on a worker", self.name),
             Handler::Attached => write!(f, "{}, attached", self.name),
+            Handler::InFront => write!(f, "{}, in front", self.name),
             Handler::Beside => write!(f, "{}, behind serve", self.name),
         }
     }
@@ -106,8 +109,10 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     }
     if let Workload::Attached(part) = workload {
         let handlers: &[Handler] = match part {
-            AttachedPart::Resource => &[Handler::Usual, Handler::Attached],
-            AttachedPart::Tool => &[Handler::Usual, Handler::Attached, Handler::Beside],
+            AttachedPart::Resource => &[Handler::Usual, Handler::Attached, Handler::InFront],
+            AttachedPart::Tool => {
+                &[Handler::Usual, Handler::Attached, Handler::InFront, Handler::Beside]
+            }
         };
         let of = |name| handlers.iter().map(move |handler| Contestant { name, handler: *handler });
         return ["python-sdk", "fastmcp", "ts-sdk"].into_iter().flat_map(of).collect();
@@ -259,6 +264,9 @@ impl Launcher {
         }
         if contestant.handler == Handler::Attached {
             environment.push(("ATTACH", "1".into()));
+        }
+        if contestant.handler == Handler::InFront {
+            environment.push(("ATTACH", "run".into()));
         }
         if contestant.handler == Handler::Beside {
             let mut serve = self.command(COMMAND, Way::Beside)?;

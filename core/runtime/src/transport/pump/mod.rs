@@ -26,8 +26,9 @@ pub use waker::{DELIVER, LoopWaker, TIME, WORK, WakerOwner, Woken, collect};
 use crate::sync::Mutex;
 use crate::transport::{EngineClock, Flushed, Pipe, PipeSender, Received, Stdio};
 use mcp_resources_engine::connection::{Events, RequestOutcome};
+use mcp_resources_engine::embedded::{EmbeddedFront, EmbeddedServer, FrontLine};
 use mcp_resources_engine::engine::Engine;
-use mcp_resources_engine::jsonrpc::Lines;
+use mcp_resources_engine::jsonrpc::{Line, Lines};
 use mcp_resources_engine::now::Millis;
 use std::fmt;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ use std::thread::ThreadId;
 const CHUNK: usize = 64 * 1024;
 /// Output beyond this size, in bytes, is written without waiting for other answers of the loop's turn.
 const SOON: usize = 64 * 1024;
+/// Longest line of a client of another server, in bytes: it may be for that server.
+const MOST_LINE: usize = 64 * 1024 * 1024;
 /// Bits of [`Pump::polled`]: the descriptors that the loop waits for.
 const READ: u8 = 1;
 const WRITE: u8 = 2;
@@ -97,6 +100,15 @@ pub trait EventLoop {
     /// The language's error.
     fn misused(&self, what: String) -> Result<(), Self::Error>;
 
+    /// Passes a line to the other server, for [`Pump::before`]. Returns whether it takes more; if not, call
+    /// [`Pump::passed`] once it does.
+    ///
+    /// # Errors
+    /// The language's error.
+    fn pass(&self, _line: &[u8]) -> Result<bool, Self::Error> {
+        Ok(true)
+    }
+
     /// Makes a change, and delivers to the clients that it wakes before returning.
     ///
     /// # Errors
@@ -129,6 +141,10 @@ pub struct Pump {
     /// `None` while it is in use.
     input: Mutex<Option<Input>>,
     timer: PumpTimer,
+    /// The state of a client whose messages another server gets too.
+    front: Option<Mutex<EmbeddedFront>>,
+    /// Whether the other server takes no more lines now.
+    is_other_full: AtomicBool,
     /// Whether the loop is handling input, and will write at its end.
     is_pumping: AtomicBool,
     /// Whether lines wait for room in the output.
@@ -169,7 +185,35 @@ impl Pump {
         waker: Waker,
         sender: PipeSender,
     ) -> Arc<Self> {
-        let input = Input { lines: Lines::new(engine.limits().message), buffer: Vec::new() };
+        let pipe = Pipe::with_sender(engine, clock.clone(), sender);
+        Self::with_pipe(engine, clock, pipe, stdio, delivers, waker, None)
+    }
+
+    /// Like [`Pump::new`], in front of another server, of which the engine is a part: that server gets the lines that are
+    /// not ours by [`EventLoop::pass`], and sends by [`Pump::send`].
+    pub fn before(
+        server: &Arc<EmbeddedServer>,
+        clock: Arc<EngineClock>,
+        stdio: Option<Stdio>,
+        waker: Waker,
+    ) -> Arc<Self> {
+        let engine = server.engine();
+        let connection = EmbeddedFront::connect(engine);
+        let pipe = Pipe::with_connection(engine, clock.clone(), PipeSender::default(), connection);
+        Self::with_pipe(engine, clock, pipe, stdio, true, waker, Some(EmbeddedFront::new(server)))
+    }
+
+    fn with_pipe(
+        engine: &Arc<Engine>,
+        clock: Arc<EngineClock>,
+        pipe: Pipe,
+        stdio: Option<Stdio>,
+        delivers: bool,
+        waker: Waker,
+        front: Option<EmbeddedFront>,
+    ) -> Arc<Self> {
+        let longest = if front.is_some() { MOST_LINE } else { engine.limits().message };
+        let input = Input { lines: Lines::new(longest), buffer: Vec::new() };
         let timer = Default::default();
         let is_pumping = Default::default();
         let has_lines_left = Default::default();
@@ -179,7 +223,7 @@ impl Pump {
         let is_idle = Default::default();
         let polled = Default::default();
         let pump = Self {
-            pipe: Arc::new(Pipe::with_sender(engine, clock.clone(), sender)),
+            pipe: Arc::new(pipe),
             engine: engine.clone(),
             clock,
             thread: std::thread::current().id(),
@@ -189,6 +233,8 @@ impl Pump {
             stdio: Mutex::new(stdio),
             input: Mutex::new(Some(input)),
             timer,
+            front: front.map(Mutex::new),
+            is_other_full: AtomicBool::new(false),
             is_pumping,
             has_lines_left,
             is_flush_due,
@@ -344,6 +390,44 @@ impl Pump {
         bytes
     }
 
+    /// Sends a line of the other server to the client, at the end of this turn.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn send<L: EventLoop>(&self, on: &L, line: &[u8]) -> Result<(), L::Error> {
+        let begun = self.front.as_ref().and_then(|front| front.lock().server_line(line));
+        if let Some(message) = begun {
+            let events = logged(on, self.pipe.tell(&message))?;
+            on.handle(events)?;
+        }
+        self.pipe.append(line);
+        if self.will_write() {
+            return Ok(());
+        }
+        if self.pipe.pending() > SOON { self.settle(on) } else { self.flush_soon(on, false) }
+    }
+
+    /// The other server has ended: it answers nothing more.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn left<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        if let Some(front) = &self.front {
+            front.lock().server_left();
+        }
+        self.is_other_full.store(false, Ordering::Release);
+        self.settle(on)
+    }
+
+    /// The other server takes lines again.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn passed<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        self.is_other_full.store(false, Ordering::Release);
+        self.resume(on)
+    }
+
     /// Delivers notifications of the hub to this client. Any thread may call.
     ///
     /// # Errors
@@ -444,6 +528,7 @@ impl Pump {
             && self.pipe.in_flight() == 0
             && self.pipe.pending() == 0
             && !self.has_lines_left.load(Ordering::Acquire)
+            && self.front.as_ref().is_none_or(|front| front.lock().waiting() == 0)
             && !self.is_blocked.load(Ordering::Acquire);
         if is_idle && !self.is_idle.swap(true, Ordering::AcqRel) { on.drive(PumpStep::Idle) } else { Ok(()) }
     }
@@ -478,7 +563,7 @@ impl Pump {
         let result = on.delivering(|| {
             let mut result = self.lines(on, &mut input.lines);
             // A client that reads as fast as it writes leaves lines behind without ever blocking the output.
-            while matches!(result, Ok(true)) && self.is_stdio && self.write_out() == Flushed::All {
+            while matches!(result, Ok(true)) && self.may_go_on() {
                 result = self.lines(on, &mut input.lines);
             }
             result
@@ -498,16 +583,34 @@ impl Pump {
 
     /// Handles lines while there is room for answers; returns whether some may be left.
     fn lines<L: EventLoop>(&self, on: &L, lines: &mut Lines) -> Result<bool, L::Error> {
-        while !self.pipe.is_full() {
+        while !self.pipe.is_full() && !self.is_other_full.load(Ordering::Acquire) {
             let Some(line) = lines.next() else { return Ok(false) };
+            if let (Some(front), Line::Message(message)) = (&self.front, &line) {
+                let to = front.lock().client_line(message);
+                if to == FrontLine::Both {
+                    on.handle(logged(on, self.pipe.tell(message))?)?;
+                }
+                if to != FrontLine::Ours {
+                    let takes_more = on.pass(message)?;
+                    self.is_other_full.store(!takes_more, Ordering::Release);
+                    continue;
+                }
+            }
             on.handle(logged(on, self.pipe.line(line))?)?;
         }
         Ok(true)
     }
 
+    /// Whether lines that were left can be handled at once.
+    fn may_go_on(&self) -> bool {
+        self.is_stdio
+            && !self.is_other_full.load(Ordering::Acquire)
+            && self.write_out() == Flushed::All
+    }
+
     /// Continues with lines that were left while the output was full.
     fn resume<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
-        if self.pipe.is_full() {
+        if self.pipe.is_full() || self.is_other_full.load(Ordering::Acquire) {
             return Ok(());
         }
         self.take_input().map_or(Ok(()), |input| self.serve(on, input))
@@ -529,8 +632,10 @@ impl Pump {
     }
 
     fn poll<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
-        let read = !self.has_ended.load(Ordering::Acquire) && !self.pipe.is_full();
-        let is_left = || self.pipe.pending() > 0 || self.has_lines_left.load(Ordering::Acquire);
+        let takes = !self.is_other_full.load(Ordering::Acquire);
+        let read = takes && !self.has_ended.load(Ordering::Acquire) && !self.pipe.is_full();
+        let is_left =
+            || self.pipe.pending() > 0 || (takes && self.has_lines_left.load(Ordering::Acquire));
         let write = !L::DRAINS && self.is_stdio && is_left();
         let wanted = if read { READ } else { 0 } | if write { WRITE } else { 0 };
         if self.polled.swap(wanted, Ordering::AcqRel) == wanted {

@@ -1,0 +1,53 @@
+// Folders with packages of npm, below `target/peers`: other versions than those of this repository, or ones that it does not have.
+import { execFile } from 'node:child_process';
+import {
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { ROOT } from './vectors.mjs';
+
+export const run = promisify(execFile);
+const { CARGO_TARGET_DIR: target = 'target', NODE_TEST_CONTEXT: _, MCP_RESOURCES_RECORD: __, ...rest } = process.env;
+/** The environment of programs in such a folder. */
+export const ENV = rest;
+
+/** A folder with these packages, and with this one; `isCopied`: as files, because a bundler follows links. Made once. */
+export async function folder(name, dependencies, { isCopied = false } = {}) {
+  const made = path.resolve(ROOT, target, 'peers', name);
+  const manifest = JSON.stringify({ private: true, dependencies });
+  const ready = path.join(made, 'ready');
+  if (!existsSync(ready) || readFileSync(ready, 'utf8') !== manifest) {
+    rmSync(made, { recursive: true, force: true });
+    mkdirSync(made, { recursive: true });
+    writeFileSync(path.join(made, 'package.json'), manifest);
+    await run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: made, env: ENV });
+    if (!isCopied) {
+      symlinkSync(ROOT, path.join(made, 'node_modules', 'mcp-resources'));
+      symlinkSync(path.join(ROOT, 'bindings-node'), path.join(made, 'bindings-node'));
+    }
+    writeFileSync(ready, manifest);
+  }
+  if (isCopied) copyPackage(path.join(made, 'node_modules', 'mcp-resources'));
+  return made;
+}
+
+/** This package as it is published. */
+function copyPackage(own) {
+  rmSync(own, { recursive: true, force: true });
+  mkdirSync(path.join(own, 'bindings-node'), { recursive: true });
+  cpSync(path.join(ROOT, 'package.json'), path.join(own, 'package.json'));
+  const built = path.join(ROOT, 'bindings-node');
+  cpSync(path.join(built, 'dist'), path.join(own, 'bindings-node', 'dist'), { recursive: true });
+  for (const name of readdirSync(built).filter((name) => name.endsWith('.node'))) {
+    cpSync(path.join(built, name), path.join(own, 'bindings-node', name), { mode: constants.COPYFILE_FICLONE });
+  }
+}
