@@ -264,7 +264,10 @@ impl<H> Registry<H> {
             edits.push(edit);
         }
         let (unused, warnings) = match engine.apply(edits, self.clock.now()) {
-            Ok(applied) => (applied.freed, Ok(applied.warnings)),
+            Ok(applied) => {
+                engine.share_edit(&applied);
+                (applied.freed, Ok(applied.warnings))
+            }
             Err(error) => (added, Err(error)),
         };
         unused.into_iter().for_each(|number| self.release(number));
