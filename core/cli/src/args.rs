@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Read(ReadArgs),
     Complete(CompleteArgs),
     Watch(WatchArgs),
+    Notify(NotifyArgs),
     Lint(LintArgs),
     Install(Install),
     Uninstall(Uninstall),
@@ -102,6 +103,9 @@ pub(crate) struct Serve {
     /// Serve /health and /metrics at an address of their own
     #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse, requires = "http")]
     pub(crate) status: Option<HttpAddress>,
+    /// Changes reach all processes: redis://, nats://, unix:
+    #[arg(long, value_name = "URL")]
+    pub(crate) bus: Option<String>,
     /// Serve other machines without asking who they are
     #[arg(long, requires = "http")]
     pub(crate) public: bool,
@@ -299,6 +303,21 @@ pub(crate) struct WatchArgs {
     /// {"uri":…,"contents":[…]} per line; null if removed
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Tell a server of `serve` over HTTP that resources have changed
+#[derive(Args, Debug)]
+#[command(after_help = "Allowed on the server's machine; with auth, for tokens with the scope notify.
+Example: mcp-resources notify notes://monday --server http://localhost:8000/mcp")]
+pub(crate) struct NotifyArgs {
+    /// The URIs of the resources
+    #[arg(required_unless_present = "list_changed")]
+    pub(crate) uri: Vec<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// The lists have changed
+    #[arg(long)]
+    pub(crate) list_changed: bool,
 }
 
 /// Check a server for mistakes

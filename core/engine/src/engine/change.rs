@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 /// A change that the clients of every process of a server hear about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Change {
+pub enum SharedChange {
     /// The contents of a resource have changed.
     Updated {
         /// Its canonical URI.
@@ -33,7 +33,7 @@ pub enum Change {
     Lists {
         /// Which of them.
         kinds: ListKinds,
-        /// As in [`Change::Updated`].
+        /// As in [`SharedChange::Updated`].
         principal: Option<Box<str>>,
     },
     /// The tokens of a principal were revoked: [`Engine::revoke`].
@@ -48,7 +48,7 @@ pub enum Change {
     },
 }
 
-impl Change {
+impl SharedChange {
     /// Its size in bytes, for limits of queues.
     pub fn size(&self) -> usize {
         let texts = match self {
@@ -64,7 +64,7 @@ impl Change {
 pub trait ChangeSink: Send + Sync {
     /// Takes a change, which is applied here already. Called where the change is announced, so it must not block. It must
     /// not call the engine.
-    fn changed(&self, change: Change);
+    fn changed(&self, change: SharedChange);
 
     /// What it has counted, for metrics.
     fn counts(&self) -> BusCounts;
@@ -97,7 +97,7 @@ impl SharedChanges {
     }
 
     /// Makes the change only if there is a sink.
-    fn tell(&self, change: impl FnOnce() -> Change) {
+    fn tell(&self, change: impl FnOnce() -> SharedChange) {
         if let Some(sink) = self.0.get() {
             sink.changed(change());
         }
@@ -128,7 +128,7 @@ impl Engine {
     /// such as `07` for an integer: no client can watch such a URI.
     pub fn updated(&self, uri: &str, now: Now) -> Result<(), RegistrationError> {
         let normal = self.mark_updated(uri, None, now)?;
-        self.changes.tell(|| Change::Updated { uri: normal.into(), principal: None });
+        self.changes.tell(|| SharedChange::Updated { uri: normal.into(), principal: None });
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl Engine {
     /// As [`Engine::updated`].
     pub fn updated_for(&self, principal: &str, uri: &str, now: Now) -> Result<(), RegistrationError> {
         let normal = self.mark_updated(uri, Some(principal), now)?;
-        self.changes.tell(|| Change::Updated { uri: normal.into(), principal: Some(principal.into()) });
+        self.changes.tell(|| SharedChange::Updated { uri: normal.into(), principal: Some(principal.into()) });
         Ok(())
     }
 
@@ -160,13 +160,13 @@ impl Engine {
     /// list of a custom method.
     pub fn list_changed(&self, lists: ListKinds, now: Now) {
         self.list_changed_here(lists, None, now);
-        self.changes.tell(|| Change::Lists { kinds: lists, principal: None });
+        self.changes.tell(|| SharedChange::Lists { kinds: lists, principal: None });
     }
 
     /// Like [`Engine::list_changed`], for the principal with this identity only.
     pub fn list_changed_for(&self, principal: &str, lists: ListKinds, now: Now) {
         self.list_changed_here(lists, Some(principal), now);
-        self.changes.tell(|| Change::Lists { kinds: lists, principal: Some(principal.into()) });
+        self.changes.tell(|| SharedChange::Lists { kinds: lists, principal: Some(principal.into()) });
     }
 
     /// Like [`Engine::list_changed`] or [`Engine::list_changed_for`], in this process alone: for providers.
@@ -187,7 +187,7 @@ impl Engine {
     /// they are idle for too long. Does nothing for the empty identity of the local process.
     pub fn revoke(&self, principal: &str) {
         self.revoke_here(principal);
-        self.changes.tell(|| Change::Revoked { principal: principal.into() });
+        self.changes.tell(|| SharedChange::Revoked { principal: principal.into() });
     }
 
     /// Looks again at what the principal with this identity may use: its verified tokens and the answers of access
@@ -198,18 +198,18 @@ impl Engine {
     /// Unlike [`Engine::revoke`], it leaves subscriptions alone that are still allowed.
     pub fn regrant(&self, principal: &str) {
         self.regrant_here(principal);
-        self.changes.tell(|| Change::Regranted { principal: principal.into() });
+        self.changes.tell(|| SharedChange::Regranted { principal: principal.into() });
     }
 
     /// Passes the changes of an edit to the sink. [`Engine::publish`] does so itself; [`Engine::apply`] does not, because
     /// the sources of a mount change in every process.
     pub fn share_edit(&self, applied: &Applied) {
         for uri in &applied.removed {
-            self.changes.tell(|| Change::Updated { uri: (**uri).into(), principal: None });
+            self.changes.tell(|| SharedChange::Updated { uri: (**uri).into(), principal: None });
         }
         let kinds = applied.changed_lists();
         if kinds != ListKinds::NONE {
-            self.changes.tell(|| Change::Lists { kinds, principal: None });
+            self.changes.tell(|| SharedChange::Lists { kinds, principal: None });
         }
     }
 
@@ -217,12 +217,12 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::updated`], for a URI that no client of this process can watch. Nothing is announced then.
-    pub fn apply_change(&self, change: &Change, now: Now) -> Result<(), RegistrationError> {
+    pub fn apply_change(&self, change: &SharedChange, now: Now) -> Result<(), RegistrationError> {
         match change {
-            Change::Updated { uri, principal } => return self.updated_here(uri, principal.as_deref(), now),
-            Change::Lists { kinds, principal } => self.list_changed_here(*kinds, principal.as_deref(), now),
-            Change::Revoked { principal } => self.revoke_here(principal),
-            Change::Regranted { principal } => self.regrant_here(principal),
+            SharedChange::Updated { uri, principal } => return self.updated_here(uri, principal.as_deref(), now),
+            SharedChange::Lists { kinds, principal } => self.list_changed_here(*kinds, principal.as_deref(), now),
+            SharedChange::Revoked { principal } => self.revoke_here(principal),
+            SharedChange::Regranted { principal } => self.regrant_here(principal),
         }
         Ok(())
     }

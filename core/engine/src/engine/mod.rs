@@ -22,7 +22,7 @@ pub use crate::catalog::Extension;
 pub(crate) use access::{AccessAnswers, AccessRound, AccessView};
 pub use access::{AccessBatch, AccessQuestion};
 pub use cache::CacheCounts;
-pub use change::{BusCounts, Change, ChangeSink};
+pub use change::{BusCounts, ChangeSink, SharedChange};
 pub use interest::{Interest, Observer, ResourceInterest};
 pub use links::LinkError;
 pub(crate) use lists::ListedItems;

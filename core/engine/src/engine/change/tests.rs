@@ -9,10 +9,10 @@ use crate::resource::{Resource, Template};
 use std::sync::Mutex;
 
 #[derive(Default)]
-struct Taken(Mutex<Vec<Change>>);
+struct Taken(Mutex<Vec<SharedChange>>);
 
 impl ChangeSink for Taken {
-    fn changed(&self, change: Change) {
+    fn changed(&self, change: SharedChange) {
         self.0.lock().unwrap().push(change);
     }
 
@@ -21,8 +21,8 @@ impl ChangeSink for Taken {
     }
 }
 
-fn updated(uri: &str, principal: Option<&str>) -> Change {
-    Change::Updated { uri: uri.into(), principal: principal.map(Into::into) }
+fn updated(uri: &str, principal: Option<&str>) -> SharedChange {
+    SharedChange::Updated { uri: uri.into(), principal: principal.map(Into::into) }
 }
 
 fn engine() -> (Arc<Engine>, Arc<Taken>) {
@@ -89,15 +89,15 @@ fn the_sink_hears_of_the_servers_own_changes_alone() {
     engine.list_changed_for("ada", ListKinds::TOOLS, now);
     engine.revoke("eve");
     engine.regrant("eve");
-    let lists = |kinds, principal: Option<&str>| Change::Lists { kinds, principal: principal.map(Into::into) };
+    let lists = |kinds, principal: Option<&str>| SharedChange::Lists { kinds, principal: principal.map(Into::into) };
     let eve = || "eve".into();
     let expected = vec![
         updated("note://a", None),
         updated("note://b", Some("ada")),
         lists(ListKinds::RESOURCES, None),
         lists(ListKinds::TOOLS, Some("ada")),
-        Change::Revoked { principal: eve() },
-        Change::Regranted { principal: eve() },
+        SharedChange::Revoked { principal: eve() },
+        SharedChange::Regranted { principal: eve() },
     ];
     assert_eq!(std::mem::take(&mut *sink.0.lock().unwrap()), expected);
     assert!(engine.updated("no uri", now).is_err());
@@ -116,7 +116,7 @@ fn edits_are_shared_and_those_of_mounts_are_not() {
     let (engine, sink) = engine();
     let add = |uri: &str| Edit::AddResource { resource: Resource::new(uri), source: ItemSource::Text("x".into()) };
     engine.publish(vec![add("note://one")], Now::default()).unwrap();
-    let lists = Change::Lists { kinds: ListKinds::RESOURCES, principal: None };
+    let lists = SharedChange::Lists { kinds: ListKinds::RESOURCES, principal: None };
     assert_eq!(std::mem::take(&mut *sink.0.lock().unwrap()), std::slice::from_ref(&lists));
     engine.publish(vec![Edit::RemoveResource { uri: "note://one".into() }], Now::default()).unwrap();
     assert_eq!(std::mem::take(&mut *sink.0.lock().unwrap()), [updated("note://one", None), lists]);
@@ -135,7 +135,7 @@ fn an_applied_change_is_delivered() {
     engine.apply_change(&updated("note://nobody-watches", None), at(1)).unwrap();
     engine.apply_change(&updated("note://b", Some("ada")), at(1)).unwrap();
     assert_eq!(told(&mut watcher), ["note://a"]);
-    let lists = Change::Lists { kinds: ListKinds::RESOURCES, principal: None };
+    let lists = SharedChange::Lists { kinds: ListKinds::RESOURCES, principal: None };
     engine.apply_change(&lists, at(2)).unwrap();
     assert_eq!(told(&mut watcher), ["notifications/resources/list_changed"]);
     assert!(engine.apply_change(&updated("no uri", None), at(3)).is_err());
