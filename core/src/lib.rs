@@ -94,7 +94,7 @@ pub use mcp_resources_runtime::transport::{
 pub use mcp_resources_providers as providers;
 
 // The bus between the processes of a server.
-#[cfg(feature = "bus")]
+#[cfg(feature = "bus-unix")]
 pub use mcp_resources_bus::{BusUrlError, from_url as bus_from_url};
 #[cfg(feature = "bus")]
 pub use mcp_resources_runtime::bus;

@@ -7,7 +7,7 @@ use crate::serve::audit;
 use crate::serve::auth::TokenVerifier;
 use crate::serve::config::Config;
 use crate::serve::providers::Provider;
-use crate::values::error::{registration, unusable};
+use crate::values::error::{raise, registration, unusable};
 use crate::values::options::{self, PlainValue, ServerSettings, unsigned};
 use crate::values::resource;
 use crate::values::spelling::number;
@@ -78,7 +78,8 @@ impl Server {
             registry.audit(Box::new(file));
         }
         if let Some(url) = bus {
-            let bus = from_url(&url).map_err(|error| raise(&env, "RegistrationError", error.to_string(), &[]))?;
+            let bus =
+                from_url(&url).map_err(|error| raise(&env, "RegistrationError", error.to_string(), &[]))?;
             registry.connect_bus(bus).map_err(|error| registration(&env, &error, None))?;
         }
         let state = ServerState::new(env, registry)?;

@@ -324,10 +324,14 @@ impl Server {
 /// Connects a server with its other processes.
 fn connect_bus(py: Python<'_>, registry: &Registry<Functions>, url: &Bound<'_, PyAny>) -> PyResult<()> {
     let Ok(url) = url.cast::<PyString>() else {
-        let text = format!("bus is of type `{}`, expected a URL such as \"redis://localhost:6379/0\"", url.get_type().name()?);
+        let text = format!(
+            "bus is of type `{}`, expected a URL such as \"redis://localhost:6379/0\"",
+            url.get_type().name()?
+        );
         return Err(PyTypeError::new_err(text));
     };
-    let bus = from_url(url.to_str()?).map_err(|error| error::raise(py, "Registration", (error.to_string(),)))?;
+    let bus =
+        from_url(url.to_str()?).map_err(|error| error::raise(py, "Registration", (error.to_string(),)))?;
     registry.connect_bus(bus).map_err(|error| error::registration(py, &error, None))
 }
 

@@ -5,7 +5,7 @@
 use std::fmt;
 
 /// A URL in its parts. Credentials are decoded.
-pub struct BusAddress {
+pub(crate) struct BusAddress {
     pub(crate) scheme: String,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
@@ -43,12 +43,10 @@ impl std::error::Error for BusUrlError {}
 
 impl BusAddress {
     /// Parses `SCHEME://[USER[:PASSWORD]@]HOST[:PORT][/PATH]`; `${NAME}` in the credentials is replaced by `variable(NAME)`.
-    pub(crate) fn parse(
-        url: &str,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, BusUrlError> {
-        let no_host =
-            || BusUrlError::new("bus has no host; expected redis://HOST:PORT/DB, nats://HOST:PORT or unix:PATH");
+    pub(crate) fn parse(url: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, BusUrlError> {
+        let no_host = || {
+            BusUrlError::new("bus has no host; expected redis://HOST:PORT/DB, nats://HOST:PORT or unix:PATH")
+        };
         let (scheme, rest) = url.split_once("://").ok_or_else(no_host)?;
         // A variable may be the whole of the credentials, and its name has no "@".
         let (credentials, place) = match rest.rsplit_once('@') {
@@ -102,7 +100,8 @@ fn value(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Optio
 }
 
 fn decoded(text: &str) -> Result<String, BusUrlError> {
-    let wrong = || BusUrlError::new("bus: \"%\" in the credentials needs two hexadecimal digits behind it, in UTF-8");
+    let wrong =
+        || BusUrlError::new("bus: \"%\" in the credentials needs two hexadecimal digits behind it, in UTF-8");
     let mut bytes = Vec::new();
     let mut parts = text.split('%');
     bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
@@ -152,7 +151,10 @@ mod tests {
             assert!(error.contains(said) && !error.contains("hunter2"), "{url}: {error}");
         }
         let error = crate::from_url("kafka://me:hunter2@h").err().unwrap().to_string();
-        assert!(error.starts_with("bus has the scheme \"kafka\", expected redis://") && !error.contains("hunter2"));
+        assert!(
+            error.starts_with("bus has the scheme \"kafka\", expected redis://")
+                && !error.contains("hunter2")
+        );
         assert!(crate::from_url("unix:").is_err());
     }
 }

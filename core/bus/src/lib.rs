@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   process A ── notify_updated ──▶ its listeners
-//!       └──▶ BusThread (mcp-resources-runtime) ──▶ this crate ──▶ a stream of Redis ──▶ this crate ──▶ process B ──▶ its listeners
-//!                                                                JetStream of NATS
-//!                                                                a Unix socket
+//!       └──▶ mcp-resources-runtime ──▶ this crate ──▶ a stream of Redis ──▶ this crate ──▶ process B ──▶ its listeners
+//!                                                     JetStream of NATS
+//!                                                     a Unix socket
 //! ```
 //!
-//! Most programs name a URL: `bus` of Python, Node and `serve`, or the feature `bus-redis` or `bus-nats` of the crate
+//! Most programs name a URL: `bus` of Python, Node and `serve`, or the feature `bus-unix`, `bus-redis` or `bus-nats` of the crate
 //! `mcp-resources`. [`from_url`] makes the bus of a URL; its messages are sealed with the keys of the server before they get here.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -35,8 +35,8 @@ use std::sync::Arc;
 pub const KEPT: usize = 10_000;
 
 /// The bus at a URL: `redis://HOST:PORT/DB`, `rediss://…` with TLS, `nats://HOST:PORT`, `tls://…` for NATS with TLS, or
-/// `unix:PATH` for the processes of one machine. Credentials are `USER:PASSWORD@` before the host; `${NAME}` there is a variable of
-/// the environment. Connects to nothing yet.
+/// `unix:PATH` for the processes of one machine. Credentials are `USER:PASSWORD@` before the host; `${NAME}` there is a
+/// variable of the environment. Connects to nothing yet.
 ///
 /// # Errors
 /// [`BusUrlError`] for a URL of another form, a variable that is not set, or a bus that this build does not have. Its message
@@ -85,6 +85,10 @@ fn nats_at(address: &BusAddress) -> Result<Arc<dyn Bus>, BusUrlError> {
 fn nats_at(_address: &BusAddress) -> Result<Arc<dyn Bus>, BusUrlError> {
     Err(BusUrlError::new("this build has no NATS: it needs the feature bus-nats"))
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 /// The reason of a library, as a short phrase of one line.
 #[cfg(any(feature = "redis", feature = "nats"))]

@@ -89,8 +89,11 @@ impl NatsBus {
 
 /// The name of a server where only letters, digits, "-" and "_" may stand. Two names that look alike then have different ends.
 fn stream_name(topic: &str) -> String {
-    let plain: String =
-        topic.chars().map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' }).take(64).collect();
+    let plain: String = topic
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' })
+        .take(64)
+        .collect();
     if plain == topic {
         return format!("mcp-resources-{plain}");
     }
@@ -106,7 +109,7 @@ fn subject(topic: &str) -> String {
 
 /// When the stream was made, as a part of a position.
 fn birth(info: &Info) -> String {
-    info.created.unix_timestamp_nanos().to_string()
+    info.created.to_string()
 }
 
 impl Bus for NatsBus {
@@ -128,7 +131,7 @@ impl Bus for NatsBus {
             let stream = self.stream(&context, topic).await?;
             let info = stream.cached_info();
             let made = birth(info);
-            let known = from.and_then(|from| from.split_once(':'));
+            let known = from.and_then(|from| from.rsplit_once(':'));
             let known = known.and_then(|(made, last)| Some((made, last.parse::<u64>().ok()?)));
             let sound = known.filter(|(known, last)| {
                 *known == made && last + 1 >= info.state.first_sequence && *last <= info.state.last_sequence
@@ -156,7 +159,8 @@ impl BusWriter for NatsWriter {
             for batch in messages.chunks(BATCH) {
                 let mut promised = Vec::with_capacity(batch.len());
                 for message in batch {
-                    let publish = self.connection.context.publish(self.subject.clone(), message.clone().into());
+                    let publish =
+                        self.connection.context.publish(self.subject.clone(), message.clone().into());
                     promised.push(publish.await.map_err(|error| phrase(&error))?);
                 }
                 for acknowledgement in promised {
@@ -191,14 +195,14 @@ impl NatsReader {
         entries.messages.push(message.payload.to_vec());
         Ok(())
     }
+}
 
-    /// Whether the stream is still there, and is the same.
-    async fn check(&self) -> Result<(), BusError> {
-        let info = self.stream.get_info().await.map_err(|error| phrase(&error))?;
-        match birth(&info) == self.made && info.state.last_sequence >= self.last {
-            true => Ok(()),
-            false => Err(BusError::new("its stream was made anew")),
-        }
+/// Checks that a stream is still there, and is the one that was made then.
+async fn check(stream: &Stream, made: &str, last: u64) -> Result<(), BusError> {
+    let info = stream.get_info().await.map_err(|error| phrase(&error))?;
+    match birth(&info) == made && info.state.last_sequence >= last {
+        true => Ok(()),
+        false => Err(BusError::new("its stream was made anew")),
     }
 }
 
@@ -220,7 +224,7 @@ impl BusReader for NatsReader {
             };
             let mut entries = BusEntries::default();
             let Ok(first) = first else {
-                self.check().await?;
+                check(&self.stream, &self.made, self.last).await?;
                 return Ok(entries);
             };
             let mut next = Some(first);
@@ -244,7 +248,10 @@ mod tests {
         assert_eq!(stream_name("notes"), "mcp-resources-notes");
         let odd = ["my notes", "my.notes", "my*notes", "näh", &"x".repeat(500)].map(stream_name);
         for name in &odd {
-            assert!(name.len() < 120 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
+            assert!(
+                name.len() < 120
+                    && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+            );
         }
         let distinct: std::collections::HashSet<_> = odd.iter().collect();
         assert_eq!(distinct.len(), odd.len());

@@ -84,11 +84,15 @@ impl Bus for RedisBus {
                 let own = entries(&mut connection, cmd("XRANGE").arg(&key).arg(from).arg(from)).await?;
                 if !own.is_empty() {
                     let last = from.to_owned();
-                    return Ok(Box::new(RedisReader { connection, key, last, has_gap: false }) as Box<dyn BusReader>);
+                    return Ok(
+                        Box::new(RedisReader { connection, key, last, has_gap: false }) as Box<dyn BusReader>
+                    );
                 }
             }
-            let newest = entries(&mut connection, cmd("XREVRANGE").arg(&key).arg("+").arg("-").arg("COUNT").arg(1));
-            let last = newest.await?.into_iter().next().map_or_else(|| START.to_owned(), |entry| entry.id);
+            let mut newest = cmd("XREVRANGE");
+            newest.arg(&key).arg("+").arg("-").arg("COUNT").arg(1);
+            let newest = entries(&mut connection, &newest).await?;
+            let last = newest.into_iter().next().map_or_else(|| START.to_owned(), |entry| entry.id);
             // A stream that has been empty all the time has lost nothing.
             let has_gap = from.is_some_and(|from| from != START || last != START);
             Ok(Box::new(RedisReader { connection, key, last, has_gap }) as Box<dyn BusReader>)
@@ -142,7 +146,7 @@ impl BusReader for RedisReader {
     fn next(&mut self) -> BusFuture<'_, BusEntries> {
         Box::pin(async move {
             let mut read = cmd("XREAD");
-            read.arg("COUNT").arg(BATCH).arg("BLOCK").arg(IDLE.as_millis() as usize);
+            read.arg("COUNT").arg(BATCH).arg("BLOCK").arg(IDLE.as_secs() * 1_000);
             read.arg("STREAMS").arg(&self.key).arg(&self.last);
             let reply = read.query_async::<Option<StreamReadReply>>(&mut self.connection).await;
             let streams = reply.map_err(|error| reason(&error))?.map_or_else(Vec::new, |reply| reply.keys);

@@ -3,7 +3,8 @@
 use crate::Outcome;
 use crate::args::NotifyArgs;
 use crate::error::Failed;
-use mcp_resources_client::{Client, ClientError};
+use mcp_resources_client::Client;
+use mcp_resources_engine::client::ClientError;
 use serde_json::json;
 
 /// The method, which `serve` offers over HTTP.

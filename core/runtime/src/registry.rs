@@ -245,7 +245,8 @@ impl<H> Registry<H> {
             }
         };
         let started = BusThread::start(bus, engine, self.clock.clone(), log);
-        let refused = |error: std::io::Error| RegistrationError::Mount { mount: name, reason: error.to_string() };
+        let refused =
+            |error: std::io::Error| RegistrationError::Mount { mount: name, reason: error.to_string() };
         *self.bus_thread.lock() = Some(started.map_err(refused)?);
         Ok(())
     }

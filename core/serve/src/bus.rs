@@ -15,7 +15,9 @@ pub const KEYS_VARIABLE: &str = "MCP_RESOURCES_KEYS";
 /// The keys of a file: a list of `{env: NAME}`, or of texts, which are hexadecimal.
 pub(crate) fn keys(value: &Value) -> Result<Vec<SealKey>, String> {
     let Value::Array(items) = value else {
-        return Err("keys must be a list, such as [{env: NOTES_KEY}]; the value of each is hexadecimal".into());
+        return Err(
+            "keys must be a list, such as [{env: NOTES_KEY}]; the value of each is hexadecimal".into()
+        );
     };
     items.iter().enumerate().map(|(at, item)| one(&format!("keys[{at}]"), item)).collect()
 }
@@ -30,8 +32,9 @@ fn one(place: &str, item: &Value) -> Result<SealKey, String> {
             let Some(Value::String(name)) = members.get("env") else {
                 return Err(format!("{place}: expected {{env: NAME}}, the name of a variable with the key"));
             };
-            let text = std::env::var(name)
-                .map_err(|_| format!("{place}: the variable {name} is not set; make a key with: openssl rand -hex 32"))?;
+            let text = std::env::var(name).map_err(|_| {
+                format!("{place}: the variable {name} is not set; make a key with: openssl rand -hex 32")
+            })?;
             key(place, &text)
         }
         _ => Err(format!("{place}: expected {{env: NAME}}, the name of a variable with the key")),
@@ -58,7 +61,9 @@ fn key(place: &str, text: &str) -> Result<SealKey, String> {
         return Err(wrong());
     }
     let digits = text.as_bytes().chunks(2).map(|pair| {
-        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        let pair = std::str::from_utf8(pair)
+            .ok()
+            .filter(|pair| pair.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
         u8::from_str_radix(pair, 16).ok()
     });
     let secret: Vec<u8> = digits.collect::<Option<_>>().ok_or_else(wrong)?;
@@ -93,7 +98,10 @@ mod tests {
         for (value, said) in [
             (json!("x"), "keys must be a list"),
             (json!([7]), "keys[0]: expected {env: NAME}"),
-            (json!([secret, "hunter2hunter2hunter2hunter2hunt"]), "keys[1]: a key is at least 32 hexadecimal digits"),
+            (
+                json!([secret, "hunter2hunter2hunter2hunter2hunt"]),
+                "keys[1]: a key is at least 32 hexadecimal digits",
+            ),
             (json!([&secret[..30]]), "keys[0]: a key is at least 32"),
             (json!([{"env": "MCP_NONE_OF_THESE"}]), "keys[0]: the variable MCP_NONE_OF_THESE is not set"),
             (json!([{"evn": "X"}]), "keys[0]: unexpected key \"evn\"; did you mean \"env\"?"),
@@ -106,7 +114,10 @@ mod tests {
     #[test]
     fn a_bus_needs_keys() {
         let error = open("redis://me:hunter2@h:1/0", &[]).err().unwrap();
-        assert!(error.starts_with("the bus redis://h:1/0 needs keys") && !error.contains("hunter2"), "{error}");
+        assert!(
+            error.starts_with("the bus redis://h:1/0 needs keys") && !error.contains("hunter2"),
+            "{error}"
+        );
         let keys = keys(&json!(["0f1e2d3c4b5a69788796a5b4c3d2e1f0"])).unwrap();
         assert_eq!(open("redis://me:hunter2@h:1/0", &keys).ok().unwrap().name(), "redis://h:1/0");
         assert!(open("http://h", &keys).err().unwrap().starts_with("bus has the scheme \"http\""));

@@ -7,8 +7,7 @@ use crate::notify::METHOD;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::hub::ListKinds;
-use mcp_resources_engine::principal::Principal;
-use mcp_resources_runtime::server::{Builder, CallRequest, Method, ResourceServer};
+use mcp_resources_runtime::server::{Builder, CallRequest, Context, Method, ResourceServer};
 use mcp_resources_runtime::transport::EngineClock;
 use mcp_resources_serve::ServeDocument;
 use serde_json::{Value, json};
@@ -16,6 +15,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// The scope of a token that may say so.
 const SCOPE: &str = "notify";
+/// Headers that a reverse proxy adds.
+const PROXY_HEADERS: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
 /// Who may say that something has changed, and the server that is told.
 #[derive(Clone)]
@@ -55,13 +56,17 @@ impl Notify {
         let _ = self.server.set(NotifiedServer { engine, clock: parts.clock });
     }
 
-    fn may(&self, principal: Option<&Principal>) -> bool {
-        !self.needs_scope
-            || principal.is_some_and(|caller| caller.scopes().iter().any(|scope| scope == SCOPE))
+    fn may(&self, context: &Context) -> bool {
+        if self.needs_scope {
+            return context.scopes().iter().any(|scope| scope == SCOPE);
+        }
+        // What a proxy passes on comes from another machine.
+        let has = |name: &str| context.headers().is_some_and(|headers| headers.get(name).is_some());
+        !PROXY_HEADERS.into_iter().any(has)
     }
 
     fn answer(&self, request: &CallRequest) -> Result<Value, ReadError> {
-        if !self.may(request.context.principal()) {
+        if !self.may(&request.context) {
             return Err(ReadError::AccessDenied);
         }
         let params: Value = request.params()?;

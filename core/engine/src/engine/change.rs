@@ -219,8 +219,12 @@ impl Engine {
     /// As [`Engine::updated`], for a URI that no client of this process can watch. Nothing is announced then.
     pub fn apply_change(&self, change: &SharedChange, now: Now) -> Result<(), RegistrationError> {
         match change {
-            SharedChange::Updated { uri, principal } => return self.updated_here(uri, principal.as_deref(), now),
-            SharedChange::Lists { kinds, principal } => self.list_changed_here(*kinds, principal.as_deref(), now),
+            SharedChange::Updated { uri, principal } => {
+                return self.updated_here(uri, principal.as_deref(), now);
+            }
+            SharedChange::Lists { kinds, principal } => {
+                self.list_changed_here(*kinds, principal.as_deref(), now)
+            }
             SharedChange::Revoked { principal } => self.revoke_here(principal),
             SharedChange::Regranted { principal } => self.regrant_here(principal),
         }

@@ -150,7 +150,8 @@ impl Endpoint {
         state.become_session();
         let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();
-        let named = self.sessions().insert(random, self.rules().instance.as_deref(), &channel, self.engine.limits());
+        let named =
+            self.sessions().insert(random, self.rules().instance.as_deref(), &channel, self.engine.limits());
         let id = match named {
             Ok(id) => id,
             Err(refused) => {

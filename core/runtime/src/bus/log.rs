@@ -10,7 +10,7 @@ pub(super) type WriteLine = Arc<dyn Fn(String) + Send + Sync>;
 
 /// The two connections to a bus.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Side {
+pub(super) enum BusSide {
     /// The one that appends.
     Writer,
     /// The one that follows.
@@ -37,7 +37,7 @@ impl BusLog {
         Self { name, write, state: Mutex::default(), is_connected: AtomicBool::new(false) }
     }
 
-    pub(super) fn works(&self, side: Side) {
+    pub(super) fn works(&self, side: BusSide) {
         let mut state = self.state.lock();
         state.works[side as usize] = true;
         if state.works != [true, true] {
@@ -49,7 +49,7 @@ impl BusLog {
         }
     }
 
-    pub(super) fn failed(&self, side: Side, reason: &BusError) {
+    pub(super) fn failed(&self, side: BusSide, reason: &BusError) {
         let mut state = self.state.lock();
         state.works[side as usize] = false;
         self.is_connected.store(false, Ordering::Relaxed);

@@ -112,7 +112,8 @@ impl Bus for MemoryBus {
             let from = from.and_then(|from| from.parse::<u64>().ok());
             let next = from.unwrap_or(log.end()).max(log.removed);
             let has_gap = from.is_some_and(|from| from < log.removed);
-            Ok(Box::new(MemoryReader { bus: self.clone(), cuts: log.cuts, next, has_gap }) as Box<dyn BusReader>)
+            Ok(Box::new(MemoryReader { bus: self.clone(), cuts: log.cuts, next, has_gap })
+                as Box<dyn BusReader>)
         })
     }
 }
@@ -169,9 +170,13 @@ impl BusReader for MemoryReader {
                 log.check(self.cuts)?;
                 if self.next < log.end() {
                     let has_gap = self.next < log.removed;
-                    let skipped = usize::try_from(self.next.saturating_sub(log.removed)).unwrap_or(usize::MAX);
+                    let skipped =
+                        usize::try_from(self.next.saturating_sub(log.removed)).unwrap_or(usize::MAX);
                     self.next = log.end();
-                    return Ok(BusEntries { messages: log.entries.iter().skip(skipped).cloned().collect(), has_gap });
+                    return Ok(BusEntries {
+                        messages: log.entries.iter().skip(skipped).cloned().collect(),
+                        has_gap,
+                    });
                 }
             }
             // An end without an entry is an answer too.

@@ -198,7 +198,8 @@ mod tests {
         let text = ours.seal("me", 1, 0, &waiting([updated("note://a".into())])).remove(0);
         assert!(seal("a secret of sixteen", "other").open(text.as_bytes()).is_none());
         assert!(seal("another secret of sixteen", "notes").open(text.as_bytes()).is_none());
-        let keys = ["a new secret of ours", "a secret of sixteen"].map(|key| SealKey::from_secret(key.as_bytes()).unwrap());
+        let keys = ["a new secret of ours", "a secret of sixteen"]
+            .map(|key| SealKey::from_secret(key.as_bytes()).unwrap());
         assert!(MessageSeal::new(&keys, "notes").unwrap().open(text.as_bytes()).is_some());
         for foreign in ["", "v1.", "PING", "{\"origin\":\"x\"}", &text[..text.len() - 1]] {
             assert!(ours.open(foreign.as_bytes()).is_none(), "{foreign}");
@@ -211,11 +212,17 @@ mod tests {
     #[test]
     fn many_changes_need_several_messages_and_each_has_its_size() {
         let ours = seal("a secret of sixteen", "notes");
-        let uris: Vec<String> = (0..5_000).map(|number| format!("note://{number}/{}", "x".repeat(60))).collect();
+        let uris: Vec<String> =
+            (0..5_000).map(|number| format!("note://{number}/{}", "x".repeat(60))).collect();
         let sealed = ours.seal("me", 3, 0, &waiting(uris.iter().cloned().map(updated)));
         assert!(sealed.len() > 5 && sealed.iter().all(|text| text.len() <= MESSAGE_BYTES));
         let opened: Vec<_> = sealed.iter().map(|text| ours.open(text.as_bytes()).unwrap()).collect();
-        assert!(opened.iter().zip(3..).all(|(message, sequence)| message.sequence == sequence && !message.has_lost));
+        assert!(
+            opened
+                .iter()
+                .zip(3..)
+                .all(|(message, sequence)| message.sequence == sequence && !message.has_lost)
+        );
         assert_eq!(opened.iter().map(|message| message.changes.len()).sum::<usize>(), uris.len());
         let huge = ours.seal("me", 1, 0, &waiting([updated(format!("note://{}", "x".repeat(60_000)))]));
         assert!(ours.open(huge[0].as_bytes()).unwrap().has_lost);

@@ -1,7 +1,7 @@
 //! The bus between the processes of a server: changes that one announces reach the listeners of all.
 //!
 //! ```text
-//!   engine ── ChangeSink ──▶ ChangeQueue ──▶ writer ──▶ Bus: a log with positions ──▶ reader ──▶ Engine::apply_change
+//!   engine ── ChangeSink ──▶ BusQueue ──▶ writer ──▶ Bus: a log with positions ──▶ reader ──▶ Engine::apply_change
 //!             never waits    equal changes             Redis, NATS, a socket          own messages are skipped;
 //!                            are joined                                               after a loss: Engine::mark_every
 //! ```

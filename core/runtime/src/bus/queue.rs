@@ -16,11 +16,11 @@ pub(super) const BYTES: usize = 4 << 20;
 
 /// The changes of this process that no message has yet.
 #[derive(Debug, Default)]
-pub(super) struct ChangeQueue {
+pub(super) struct BusQueue {
     state: Mutex<QueueState>,
     /// Tells the writer that something waits.
     pub(super) filled: Notify,
-    /// Tells [`ChangeQueue::flush`] that all is sent.
+    /// Tells [`BusQueue::flush`] that all is sent.
     emptied: Condvar,
 }
 
@@ -46,7 +46,7 @@ impl WaitingChanges {
     }
 }
 
-impl ChangeQueue {
+impl BusQueue {
     pub(super) fn push(&self, change: SharedChange) {
         let is_first = {
             let mut state = self.state.lock();
@@ -59,7 +59,7 @@ impl ChangeQueue {
         }
     }
 
-    /// Takes all changes; `None` if there are none. They count as sending until [`ChangeQueue::sent`].
+    /// Takes all changes; `None` if there are none. They count as sending until [`BusQueue::sent`].
     pub(super) fn take(&self) -> Option<WaitingChanges> {
         let mut state = self.state.lock();
         if state.waiting.is_empty() {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn equal_changes_are_joined() {
-        let queue = ChangeQueue::default();
+        let queue = BusQueue::default();
         assert!(queue.take().is_none());
         for number in [1, 2, 1, 1] {
             queue.push(updated(number));
@@ -136,7 +136,7 @@ mod tests {
     /// 100,000 changes while the bus is away: one word instead of them, and the revocations.
     #[test]
     fn a_full_queue_keeps_revocations_and_says_that_something_was_lost() {
-        let queue = ChangeQueue::default();
+        let queue = BusQueue::default();
         queue.push(revoked("ada"));
         (0..100_000).for_each(|number| queue.push(updated(number)));
         queue.push(revoked("eve"));
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_flush_waits_until_all_is_sent() {
-        let queue = ChangeQueue::default();
+        let queue = BusQueue::default();
         queue.flush(Duration::from_secs(60));
         queue.push(updated(1));
         drop(queue.take());

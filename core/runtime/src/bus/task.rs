@@ -3,10 +3,10 @@
 //! Law: a message keeps its number until the bus has it, so the others recognize one that was appended twice. Everything is
 //! announced once after a connection that cannot say what it has missed.
 
-use super::log::{BusLog, Side};
+use super::log::{BusLog, BusSide};
 use super::message::MessageSeal;
-use super::origins::{Arrival, Origins};
-use super::queue::ChangeQueue;
+use super::origins::{MessageArrival, MessageOrigins};
+use super::queue::BusQueue;
 use super::{Bus, BusEntries, BusError, BusFuture, BusWriter, IDLE};
 use crate::transport::EngineClock;
 use mcp_resources_engine::client::Backoff;
@@ -21,9 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest pause between two attempts to connect, in ms.
 const LONGEST_PAUSE: Millis = 2_000;
 
-/// Counters for metrics.
+/// BusCounters for metrics.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct BusCounters {
     pub(super) sent: AtomicU64,
     pub(super) received: AtomicU64,
     pub(super) lost: AtomicU64,
@@ -40,8 +40,8 @@ pub(super) struct BusTask {
     pub(super) seal: MessageSeal,
     /// The name of the server.
     pub(super) topic: String,
-    pub(super) queue: Arc<ChangeQueue>,
-    pub(super) counters: Arc<Counters>,
+    pub(super) queue: Arc<BusQueue>,
+    pub(super) counters: Arc<BusCounters>,
     pub(super) log: Arc<BusLog>,
     /// The random name of this process.
     pub(super) origin: String,
@@ -73,7 +73,7 @@ impl BusTask {
                 Ok(mut writer) => self.append(&mut *writer, &mut unsent, &mut pauses).await,
                 Err(reason) => reason,
             };
-            self.log.failed(Side::Writer, &reason);
+            self.log.failed(BusSide::Writer, &reason);
             tokio::time::sleep(Duration::from_millis(pauses.next(false))).await;
         }
     }
@@ -86,7 +86,7 @@ impl BusTask {
         pauses: &mut Backoff,
     ) -> BusError {
         if unsent.messages.is_empty() {
-            self.log.works(Side::Writer);
+            self.log.works(BusSide::Writer);
         }
         loop {
             if unsent.messages.is_empty() {
@@ -105,14 +105,14 @@ impl BusTask {
             unsent.messages.clear();
             self.counters.sent.fetch_add(unsent.changes, Ordering::Relaxed);
             self.queue.sent();
-            self.log.works(Side::Writer);
+            self.log.works(BusSide::Writer);
             pauses.reset();
         }
     }
 
     async fn read(&self) {
         let mut pauses = Backoff::new(LONGEST_PAUSE, !self.seed);
-        let mut origins = Origins::default();
+        let mut origins = MessageOrigins::default();
         let mut position: Option<String> = None;
         // Whether the last connection could follow, but not read.
         let mut is_doubted = false;
@@ -124,7 +124,7 @@ impl BusTask {
                         self.announce_everything(position.is_some());
                     }
                     if !is_doubted {
-                        self.log.works(Side::Reader);
+                        self.log.works(BusSide::Reader);
                     }
                     is_doubted = true;
                     loop {
@@ -133,19 +133,19 @@ impl BusTask {
                             Ok(entries) => self.receive(entries, &mut origins),
                             Err(reason) => break reason,
                         }
-                        self.log.works(Side::Reader);
+                        self.log.works(BusSide::Reader);
                         is_doubted = false;
                         pauses.reset();
                     }
                 }
                 Err(reason) => reason,
             };
-            self.log.failed(Side::Reader, &reason);
+            self.log.failed(BusSide::Reader, &reason);
             tokio::time::sleep(Duration::from_millis(pauses.next(false))).await;
         }
     }
 
-    fn receive(&self, entries: BusEntries, origins: &mut Origins) {
+    fn receive(&self, entries: BusEntries, origins: &mut MessageOrigins) {
         let Some(engine) = self.engine.upgrade() else { return };
         let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
         let mut has_lost = entries.has_gap;
@@ -158,9 +158,9 @@ impl BusTask {
                 continue;
             }
             match origins.arrived(&opened.origin, opened.sequence) {
-                Arrival::Next => {}
-                Arrival::AfterGap => has_lost = true,
-                Arrival::Repeated => {
+                MessageArrival::Next => {}
+                MessageArrival::AfterGap => has_lost = true,
+                MessageArrival::Repeated => {
                     count(&self.counters.ignored);
                     continue;
                 }

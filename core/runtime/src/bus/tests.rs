@@ -34,7 +34,8 @@ fn uri(number: usize) -> String {
 fn engine(name: &str, secret: Option<&str>) -> Arc<Engine> {
     let info = ServerInfo { name: name.into(), version: "1".into(), ..ServerInfo::default() };
     let mut options = EngineOptions::default();
-    options.keys = secret.map(|secret| SealKey::from_secret(secret.as_bytes()).unwrap()).into_iter().collect();
+    options.keys =
+        secret.map(|secret| SealKey::from_secret(secret.as_bytes()).unwrap()).into_iter().collect();
     options.metrics = true;
     options.guard = read_policy(r#"{"deny": ["note://hidden"]}"#).unwrap();
     let engine = Engine::new(info, options).unwrap();
@@ -62,7 +63,9 @@ impl Process {
         process.send(READY);
         for uri in (0..uris).map(uri).chain(["note://hidden".into()]) {
             let params = format!(r#"{{"uri":"{uri}"}}"#);
-            process.send(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{params}}}"#));
+            process.send(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{params}}}"#
+            ));
         }
         process
     }
@@ -207,7 +210,10 @@ fn after_a_gap_everything_is_announced() {
         (0..3).all(|number| process.told.contains(&uri(number)))
     };
     wait("told", || told(second));
-    assert!(second.told.contains("notifications/resources/list_changed") && !second.told.contains("note://hidden"));
+    assert!(
+        second.told.contains("notifications/resources/list_changed")
+            && !second.told.contains("note://hidden")
+    );
     assert_eq!(second.counts().lost, 1);
     // A cut without a loss is none.
     bus.set_faults(MemoryFaults { is_cut: true, ..MemoryFaults::default() });
@@ -221,7 +227,10 @@ fn after_a_gap_everything_is_announced() {
     });
     assert_eq!(second.counts().lost, 1);
     let lines = second.lines.lock().unwrap();
-    assert!(lines[0].starts_with("the bus memory: cannot be used, because the test has cut it; "), "{lines:?}");
+    assert!(
+        lines[0].starts_with("the bus memory: cannot be used, because the test has cut it; "),
+        "{lines:?}"
+    );
     assert_eq!(lines[1], "the bus memory: is back");
 }
 

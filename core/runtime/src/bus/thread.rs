@@ -3,8 +3,8 @@
 use super::Bus;
 use super::log::{BusLog, WriteLine};
 use super::message::MessageSeal;
-use super::queue::ChangeQueue;
-use super::task::{BusTask, Counters};
+use super::queue::BusQueue;
+use super::task::{BusCounters, BusTask};
 use crate::sync::Mutex;
 use crate::transport::EngineClock;
 use arc_swap::ArcSwap;
@@ -23,7 +23,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// Connects an engine with a bus until it is dropped.
 pub struct BusThread {
     parts: BusParts,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<RunningBus>>,
 }
 
 /// What a thread is made of, in this process and in one that is forked from it.
@@ -35,7 +35,7 @@ struct BusParts {
     log: Arc<BusLog>,
 }
 
-struct Running {
+struct RunningBus {
     thread: JoinHandle<()>,
     stop: Arc<Notify>,
     /// The process that has the thread.
@@ -45,8 +45,8 @@ struct Running {
 /// Puts the engine's changes into the queue of this process.
 struct BusSink {
     /// Replaced in a forked process: a thread of its parent may have held a lock of the queue.
-    queue: ArcSwap<ChangeQueue>,
-    counters: Arc<Counters>,
+    queue: ArcSwap<BusQueue>,
+    counters: Arc<BusCounters>,
     log: Arc<BusLog>,
 }
 
@@ -83,11 +83,8 @@ impl BusThread {
     ) -> io::Result<Self> {
         let write: WriteLine = Arc::new(write);
         let log = Arc::new(BusLog::new(bus.name(), write));
-        let sink = Arc::new(BusSink {
-            queue: ArcSwap::default(),
-            counters: Arc::default(),
-            log: log.clone(),
-        });
+        let sink =
+            Arc::new(BusSink { queue: ArcSwap::default(), counters: Arc::default(), log: log.clone() });
         let parts = BusParts { bus, engine: Arc::downgrade(engine), clock, sink: sink.clone(), log };
         let running = parts.begin()?;
         if !engine.share_changes(sink) {
@@ -121,7 +118,7 @@ impl BusThread {
 }
 
 impl BusParts {
-    fn begin(&self) -> io::Result<Running> {
+    fn begin(&self) -> io::Result<RunningBus> {
         let engine = self.engine.upgrade().ok_or_else(|| io::Error::other("the server has ended"))?;
         let no_keys = || io::Error::other("a bus needs keys, which all processes of the server share");
         let seal = MessageSeal::new(&engine.options().keys, engine.first_name()).ok_or_else(no_keys)?;
@@ -154,11 +151,11 @@ impl BusParts {
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("mcp-resources-bus".into()).spawn(run)?;
-        Ok(Running { thread, stop, process: std::process::id() })
+        Ok(RunningBus { thread, stop, process: std::process::id() })
     }
 }
 
-impl Running {
+impl RunningBus {
     fn end(self) {
         if self.process != std::process::id() {
             std::mem::forget(self.thread);

@@ -442,6 +442,23 @@ impl Builder {
     /// Connects this process with the other processes of the server: changes that one announces, and revocations, reach
     /// the clients of all. `bus` comes from a URL (feature `bus-redis` or `bus-nats`), or is a
     /// [`MemoryBus`](crate::bus::MemoryBus). Needs a [`Builder::key`], which all processes share. Default: none.
+    ///
+    /// ```
+    /// use mcp_resources::bus::MemoryBus;
+    /// use mcp_resources::{ResourceServer, SealKey};
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bus = Arc::new(MemoryBus::default());
+    /// let process = || -> Result<ResourceServer, Box<dyn std::error::Error>> {
+    ///     let key = SealKey::from_secret(b"0f1e2d3c4b5a69788796a5b4c3d2e1f0")?;
+    ///     Ok(ResourceServer::builder("notes", "1.0.0").key(key).bus(bus.clone()).text("note://1", "one").build()?)
+    /// };
+    /// let (first, second) = (process()?, process()?);
+    /// first.notify_updated("note://1")?; // reaches the clients of `second` too
+    /// # drop(second);
+    /// # Ok(()) }
+    /// ```
     #[cfg(feature = "bus")]
     pub fn bus(mut self, bus: Arc<dyn Bus>) -> Self {
         self.bus = Some(bus);

@@ -89,7 +89,8 @@ fn the_sink_hears_of_the_servers_own_changes_alone() {
     engine.list_changed_for("ada", ListKinds::TOOLS, now);
     engine.revoke("eve");
     engine.regrant("eve");
-    let lists = |kinds, principal: Option<&str>| SharedChange::Lists { kinds, principal: principal.map(Into::into) };
+    let lists =
+        |kinds, principal: Option<&str>| SharedChange::Lists { kinds, principal: principal.map(Into::into) };
     let eve = || "eve".into();
     let expected = vec![
         updated("note://a", None),
@@ -114,7 +115,8 @@ fn the_sink_hears_of_the_servers_own_changes_alone() {
 #[test]
 fn edits_are_shared_and_those_of_mounts_are_not() {
     let (engine, sink) = engine();
-    let add = |uri: &str| Edit::AddResource { resource: Resource::new(uri), source: ItemSource::Text("x".into()) };
+    let add =
+        |uri: &str| Edit::AddResource { resource: Resource::new(uri), source: ItemSource::Text("x".into()) };
     engine.publish(vec![add("note://one")], Now::default()).unwrap();
     let lists = SharedChange::Lists { kinds: ListKinds::RESOURCES, principal: None };
     assert_eq!(std::mem::take(&mut *sink.0.lock().unwrap()), std::slice::from_ref(&lists));
