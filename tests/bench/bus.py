@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
 
 import brokers
 from listeners import Watcher
-from mcp_resources import ResourceServer
+from mcp_resources import Resource, ResourceServer
 from test_bus import Replica, replicas
 
 CHANGES = int(sys.argv[1]) if len(sys.argv) > 1 else 500
@@ -75,7 +75,7 @@ def cpu(pid: int) -> float:
 def cost(bus: str | None) -> float:
     """Microseconds of a call of `notify_updated` for another URI each time, without a listener."""
     server = ResourceServer("cost", keys=KEYS, bus=bus)
-    server.add_resource("note://0", text="x")
+    server.add_resource(Resource("note://0"), text="x")
     time.sleep(0.5)
     uris = [f"note://{number}" for number in range(1_000)]
     best = float("inf")

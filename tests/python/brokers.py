@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from ports import HOST, reserved_port
 
@@ -98,13 +99,13 @@ class Redis(Broker):
                 answer = self._answer(answers)
             return answer
 
-    def _answer(self, answers: "object") -> str:
-        head = answers.readline().decode()  # type: ignore[attr-defined]
+    def _answer(self, answers: BinaryIO) -> str:
+        head = answers.readline().decode()
         if not head:
             raise OSError("the connection has ended")
         kind, rest = head[0], head[1:].strip()
         if kind == "$":
-            return "" if rest == "-1" else answers.read(int(rest) + 2).decode()[:-2]  # type: ignore[attr-defined]
+            return "" if rest == "-1" else answers.read(int(rest) + 2).decode()[:-2]
         if kind == "*":
             return "\n".join(self._answer(answers) for _ in range(int(rest)))
         return rest

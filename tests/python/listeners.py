@@ -6,7 +6,7 @@ Knows the protocol, and nothing of the servers.
 import asyncio
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -40,12 +40,12 @@ class Answer:
             return await self._reader.readexactly(int(self.headers["content-length"]))
         return b"".join([chunk async for chunk in self._chunks()])
 
-    async def _chunks(self):  # type: ignore[no-untyped-def]
+    async def _chunks(self) -> AsyncIterator[bytes]:
         while (length := int(await self._reader.readline() or b"0", 16)) > 0:
             yield await self._reader.readexactly(length)
             await self._reader.readline()
 
-    async def messages(self):  # type: ignore[no-untyped-def]
+    async def messages(self) -> AsyncIterator[Message]:
         """The messages of a stream of events, or that of a whole answer."""
         if "text/event-stream" not in self.headers.get("content-type", ""):
             body = await self.body()
@@ -203,7 +203,7 @@ class Watcher:
         answer.close()
 
 
-async def eventually(is_so, what: str, patience: float = PATIENCE) -> None:  # type: ignore[no-untyped-def]
+async def eventually(is_so: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
     """Waits until something is so."""
     end = asyncio.get_running_loop().time() + patience
     while not is_so():

@@ -14,8 +14,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def balancer(kind: str, own: list[Replica], folder: Path) -> Iterator[int]:
         path = folder / file
         if kind == "haproxy":
             path.write_text(text.replace("bind :8000", f"bind {HOST}:{port}"))
-            command = [HAPROXY, "-db", "-f", str(path)]
+            command = [str(HAPROXY), "-db", "-f", str(path)]
         else:
             site = text.replace("listen 8000", f"listen {HOST}:{port}")
             user = "user root; " if os.geteuid() == 0 else ""
@@ -155,7 +156,7 @@ def balancer(kind: str, own: list[Replica], folder: Path) -> Iterator[int]:
             )
             head = f"{user}pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off;\nevents {{}}"
             path.write_text(f"{head}\nhttp {{ access_log off; {temp}\n{site}\n}}\n")
-            command = [NGINX, "-c", str(path), "-p", str(folder)]
+            command = [str(NGINX), "-c", str(path), "-p", str(folder)]
         log = folder / f"{kind}.err"
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output)
@@ -167,12 +168,16 @@ def balancer(kind: str, own: list[Replica], folder: Path) -> Iterator[int]:
             process.wait(PATIENCE)
 
 
-def run(work: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(), 20 * PATIENCE))  # type: ignore[arg-type]
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(work(), 20 * PATIENCE))
 
 
 async def tell(replica: Replica, line: str) -> str:
     return await asyncio.to_thread(replica.tell, line)
+
+
+def told(watcher: Watcher, uri: str) -> bool:
+    return uri in watcher.told
 
 
 async def close_all(watchers: list[Watcher]) -> None:
@@ -496,7 +501,8 @@ def test_a_unix_socket_outlives_the_process_that_carries_it(tmp_path: Path) -> N
                 watcher.told.clear()
             for teller, hearer in (("b", "c"), ("c", "b")):
                 await tell(next(r for r in own if r.name == teller), "updated note://1")
-                await eventually(lambda hearer=hearer: bool(watchers[hearer].told.get("note://1")), "not told")
+                other = watchers[hearer]
+                await eventually(partial(told, other, "note://1"), "not told")
         finally:
             await close_all([*watchers.values()])
 
@@ -507,14 +513,15 @@ def test_a_unix_socket_outlives_the_process_that_carries_it(tmp_path: Path) -> N
 def test_a_bus_needs_keys_and_a_url_of_its_form() -> None:
     from mcp_resources import RegistrationError, ResourceServer
 
-    for options, said in [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"bus": "redis://localhost"}, "keys"),
         (
             {"bus": "kafka://me:hunter2@localhost", "keys": [b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"]},
             "redis://HOST:PORT/DB",
         ),
         ({"bus": "redis://:${MCP_NONE_OF_THESE}@h", "keys": [b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"]}, "is not set"),
-    ]:
+    ]
+    for options, said in wrong:
         with pytest.raises(RegistrationError) as error:
             ResourceServer("notes", **options)
         assert said in str(error.value)
@@ -540,7 +547,7 @@ def test_serve_joins_the_bus(program: Path, tmp_path: Path, monkeypatch: pytest.
         server = f"http://{HOST}:{ports[0]}/mcp"
         for words in ([uri], ["--list-changed"]):
             done = await asyncio.to_thread(
-                subprocess.run, [program, "notify", *words, "--server", server], capture_output=True, text=True
+                subprocess.run, [str(program), "notify", *words, "--server", server], capture_output=True, text=True
             )
             assert done.returncode == 0, done.stderr
         await eventually(lambda: {uri, "lists"} <= set(watcher.told), f"told of {watcher.told}")
@@ -556,7 +563,7 @@ def test_serve_joins_the_bus(program: Path, tmp_path: Path, monkeypatch: pytest.
         ports = []
         for at in range(2):
             port = stack.enter_context(reserved_port())
-            words = [program, "serve", str(tmp_path / "docs"), "--http", f"{port}", "--bus", f"{bus.url}/0"]
+            words = [str(program), "serve", str(tmp_path / "docs"), "--http", f"{port}", "--bus", f"{bus.url}/0"]
             log = tmp_path / f"serve-{at}"
             with log.open("wb") as output:
                 process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=output)
@@ -566,7 +573,7 @@ def test_serve_joins_the_bus(program: Path, tmp_path: Path, monkeypatch: pytest.
             ports.append(port)
         asyncio.run(asyncio.wait_for(work(ports), 4 * PATIENCE))
     monkeypatch.delenv("MCP_RESOURCES_KEYS")
-    words = [program, "serve", str(tmp_path / "docs"), "--http", "0", "--bus", "redis://me:hunter2@localhost/0"]
+    words = [str(program), "serve", str(tmp_path / "docs"), "--http", "0", "--bus", "redis://me:hunter2@localhost/0"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2
     assert "MCP_RESOURCES_KEYS" in done.stderr
@@ -578,14 +585,14 @@ def test_notify_is_for_tokens_that_may(program: Path, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     made = {}
     for name, scope in (("ci", ["--scope", "notify"]), ("ada", [])):
-        words = [program, "token", "new", name, *scope, "--file", str(tmp_path / "tokens.yaml")]
+        words = [str(program), "token", "new", name, *scope, "--file", str(tmp_path / "tokens.yaml")]
         made[name] = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
     (tmp_path / "serve.json").write_text(
         json.dumps({"providers": [{"files": {"roots": "docs"}}], "auth": {"tokens": "tokens.yaml"}})
     )
 
     def notify(port: int, *words: str) -> "subprocess.CompletedProcess[str]":
-        command = [program, "notify", "file:///docs/a", "--server", f"http://{HOST}:{port}/mcp", *words]
+        command = [str(program), "notify", "file:///docs/a", "--server", f"http://{HOST}:{port}/mcp", *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
     for extra, words, status in [
@@ -596,7 +603,7 @@ def test_notify_is_for_tokens_that_may(program: Path, tmp_path: Path) -> None:
         with reserved_port() as port:
             log = tmp_path / "log"
             with log.open("wb") as output:
-                command = [program, "serve", *extra, "--http", f"{port}"]
+                command = [str(program), "serve", *extra, "--http", f"{port}"]
                 process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=output)
             try:
                 wait_for(port, process, log)

@@ -7,8 +7,9 @@
 //!                                                     a Unix socket
 //! ```
 //!
-//! Most programs name a URL: `bus` of Python, Node and `serve`, or the feature `bus-unix`, `bus-redis` or `bus-nats` of the crate
-//! `mcp-resources`. [`from_url`] makes the bus of a URL; its messages are sealed with the keys of the server before they get here.
+//! Most programs name a URL: `bus` of Python, Node and `serve`, or the feature `bus-unix`, `bus-redis` or `bus-nats` of the
+//! crate `mcp-resources`. [`from_url`] makes the bus of a URL; its messages are sealed with the server's keys before they get
+//! here.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address;
