@@ -16,6 +16,7 @@ CRATES = (
     "mcp-resources-template",
     "mcp-resources-engine",
     "mcp-resources-runtime",
+    "mcp-resources-bus",
     "mcp-resources-client",
     "mcp-resources-provider-kit",
     "mcp-resources-provider-files",

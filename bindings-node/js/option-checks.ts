@@ -90,6 +90,7 @@ const SERVER: Shape<ServerOptions> = {
   listCache: said(OBJECT, 'an object such as { ttlMs: 60_000 }'),
   discoverCache: said(OBJECT, 'an object such as { ttlMs: 60_000 }'),
   keys: said(ITERABLE, 'an array of secrets, each a Buffer of at least 16 bytes'),
+  bus: either('a URL such as "redis://localhost:6379/0"', TEXT, NULL),
   extensions: OBJECT,
 };
 
@@ -154,6 +155,7 @@ const HTTP: Shape<HttpOptions> = {
   answers: oneOf('either', 'json', 'events'),
   polling: either('two times in milliseconds such as [30_000, 1_000]', PAIR, NULL),
   sessions: FLAG,
+  instance: either('a name such as "a"', TEXT, NULL),
   sse24: either('true or two paths such as ["/sse", "/messages"]', FLAG, PAIR),
   auth: OBJECT,
 };

@@ -115,6 +115,13 @@ export interface ServerOptions<State = unknown> {
    * one seals; all of them open. Default: a random secret of this process.
    */
   readonly keys?: Iterable<Uint8Array>;
+  /**
+   * The URL of a bus between the processes of the server: `notifyUpdated`, `notifyListChanged`, `revoke` and `regrant` in
+   * one reach the clients of all. `redis://HOST:PORT/DB`, `rediss://…`, `nats://HOST:PORT`, `tls://…`, or `unix:PATH` for
+   * the processes of one machine. `${NAME}` in its credentials is a variable of the environment. Needs `keys`. Default:
+   * none.
+   */
+  readonly bus?: string | null;
   /** Protocol extensions to declare, by name, with their settings. Default: none. */
   readonly extensions?: Readonly<Record<string, JsonObject>>;
 }
@@ -245,6 +252,11 @@ export interface HttpOptions {
    * deployment can answer each request. Default `true`.
    */
   readonly sessions?: boolean;
+  /**
+   * The name of this process, which begins its session ids, as `a` in `a.Xk3…`, so that a proxy finds the process of a
+   * session. At most 32 letters, digits, `-` and `_`. Default: none.
+   */
+  readonly instance?: string | null;
   /**
    * Whether the HTTP+SSE transport of 2024-11-05 is served too: its two paths, for events and for messages, or `true`
    * for `/sse` and `/messages`. The paths are absolute, so this does not work in an application that is mounted below

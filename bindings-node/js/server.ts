@@ -120,7 +120,7 @@ export class ResourceServer<State = unknown> {
     if (config === null) checkInfo(info);
     checkServerOptions(options);
     const { name, version = '0.0.0', ...about } = config === null ? info : { name: config.name };
-    const { extensions = {}, guard, keys, revisions, limits, audit, ...others } = options;
+    const { extensions = {}, guard, keys, revisions, limits, audit, bus, ...others } = options;
     const { redact, json, logger = console, onStart, onStop, ...rest } = others;
     const fields = {
       ...about,
@@ -134,6 +134,7 @@ export class ResourceServer<State = unknown> {
     const host = {
       processKey: randomBytes(32),
       ...(guard !== undefined && { guard: policySource(guard) }),
+      ...(bus != null && { bus }),
       ...(audit !== undefined && { audit: typeof audit === 'function' ? true : audit }),
     };
     this.name = name;

@@ -93,6 +93,12 @@ pub use mcp_resources_runtime::transport::{
 #[cfg(feature = "providers")]
 pub use mcp_resources_providers as providers;
 
+// The bus between the processes of a server.
+#[cfg(feature = "bus-unix")]
+pub use mcp_resources_bus::{BusUrlError, from_url as bus_from_url};
+#[cfg(feature = "bus")]
+pub use mcp_resources_runtime::bus;
+
 // Servers from a configuration file.
 #[cfg(all(feature = "serve", unix))]
 pub use mcp_resources_serve::{ConfigFileError, FromConfig, FromConfigOptions};

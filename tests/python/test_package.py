@@ -24,6 +24,7 @@ server.run()
 LICENSES = {"LICENSE-MIT", "LICENSE-APACHE"}
 CRATES = {
     "mcp-resources": "core",
+    "mcp-resources-bus": "core/bus",
     "mcp-resources-cli": "core/cli",
     "mcp-resources-client": "core/client",
     "mcp-resources-engine": "core/engine",

@@ -7,11 +7,12 @@ use crate::serve::audit;
 use crate::serve::auth::TokenVerifier;
 use crate::serve::config::Config;
 use crate::serve::providers::Provider;
-use crate::values::error::{registration, unusable};
+use crate::values::error::{raise, registration, unusable};
 use crate::values::options::{self, PlainValue, ServerSettings, unsigned};
 use crate::values::resource;
 use crate::values::spelling::number;
 use crate::values::template::UriTemplate;
+use mcp_resources_bus::from_url;
 use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::engine::{ServerInfo, Setup};
 use mcp_resources_engine::hub::ListKinds;
@@ -69,11 +70,17 @@ impl Server {
             Setup { info, ..Setup::default() }
         };
         let setup = config.as_ref().map_or_else(in_code, ForeignConfig::setup);
+        let bus = settings.bus.take();
         let (info, options) = options::server(&env, setup, fields, settings)?;
         let described = info.clone();
         let registry = Registry::new(info, options).map_err(|error| registration(&env, &error, None))?;
         if let Some(file) = file {
             registry.audit(Box::new(file));
+        }
+        if let Some(url) = bus {
+            let bus =
+                from_url(&url).map_err(|error| raise(&env, "RegistrationError", error.to_string(), &[]))?;
+            registry.connect_bus(bus).map_err(|error| registration(&env, &error, None))?;
         }
         let state = ServerState::new(env, registry)?;
         if let Some(config) = config {
@@ -206,6 +213,7 @@ impl Server {
     #[napi(catch_unwind)]
     pub fn flush_audit(&self) {
         self.state.registry.flush_audit();
+        self.state.registry.flush_bus();
     }
 
     /// Has `bell` called when there is something for `takeAuditRecords`. It does not keep the process alive.

@@ -32,6 +32,8 @@ pub struct ServerSettings {
     pub guard: Option<PolicySource>,
     /// A secret of this process.
     pub process_key: Uint8Array,
+    /// The URL of the bus to the other processes of the server.
+    pub bus: Option<String>,
 }
 
 /// Reads the options of a server into what it has so far.

@@ -94,6 +94,11 @@ class ServerOptions(TypedDict, total=False):
     keys: Iterable[bytes]
     """Secrets of at least 16 bytes that all processes of a deployment share, for cursors and request states. The first
     one seals; all of them open. Default: a random secret of this process."""
+    bus: str | None
+    """The URL of a bus between the processes of the server: `notify_updated`, `notify_list_changed`, `revoke` and
+    `regrant` in one reach the clients of all. `redis://HOST:PORT/DB`, `rediss://…`, `nats://HOST:PORT`, `tls://…`, or
+    `unix:PATH` for the processes of one machine. `${NAME}` in its credentials is a variable of the environment. Needs
+    `keys`. Default: none."""
     extensions: Mapping[str, Mapping[str, object]]
     """Protocol extensions to declare, by name, with their settings. Default: none."""
 
@@ -133,6 +138,9 @@ class HttpOptions(TypedDict, total=False):
     sessions: bool
     """Whether clients before 2026-07-28 get sessions. Without sessions they cannot subscribe, but any process of a
     deployment can answer each request. Default `True`."""
+    instance: str | None
+    """The name of this process, which begins its session ids, as `a` in `a.Xk3…`, so that a proxy finds the process of
+    a session. At most 32 letters, digits, `-` and `_`. Default: none."""
     sse24: bool | tuple[str, str]
     """Whether the HTTP+SSE transport of 2024-11-05 is served too: its two paths, for events and for messages, or `True`
     for `/sse` and `/messages`. The paths are absolute, so this does not work in an application that is mounted below

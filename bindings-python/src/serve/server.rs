@@ -16,6 +16,7 @@ use crate::values::lock::lock;
 use crate::values::options;
 use crate::values::resource::{Resource, named, page, template};
 use crate::values::template::UriTemplate;
+use mcp_resources_bus::from_url;
 use mcp_resources_engine::catalog::ItemSource;
 use mcp_resources_engine::engine::ServerInfo;
 use mcp_resources_engine::hub::ListKinds;
@@ -113,6 +114,9 @@ impl Server {
         let (info, options) = options::read(setup, fields)?;
         let described = given.is_some().then(|| info.clone());
         let registry = Registry::new(info, options).map_err(|error| error::registration(py, &error, None))?;
+        if let Some(url) = fields.get_item("bus")?.filter(|url| !url.is_none()) {
+            connect_bus(py, &registry, &url)?;
+        }
         let audit = audit.map(Audit::read).transpose()?.or(file.map(Audit::File));
         let record_consumer = match audit {
             Some(Audit::File(file)) => {
@@ -256,6 +260,7 @@ impl Server {
     fn flush_audit(&self, py: Python<'_>) {
         py.detach(|| {
             self.state.registry.flush_audit();
+            self.state.registry.flush_bus();
             self.state.record_consumer.iter().for_each(|consumer| consumer.thread.flush());
         });
     }
@@ -266,6 +271,7 @@ impl Server {
             self.state.queue.get().jobs.stop();
             PROVIDER_CALLS.close();
             self.state.registry.end_audit();
+            self.state.registry.end_bus();
             let consumers = self.state.record_consumer.iter().chain(self.state.watch_consumer.get());
             consumers.for_each(|consumer| consumer.thread.end());
         });
@@ -313,6 +319,20 @@ impl Server {
     fn set_time(&self, tick: Millis, unix: Millis) {
         self.state.clock.set(Some(Now { tick, unix }));
     }
+}
+
+/// Connects a server with its other processes.
+fn connect_bus(py: Python<'_>, registry: &Registry<Functions>, url: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Ok(url) = url.cast::<PyString>() else {
+        let text = format!(
+            "bus is of type `{}`, expected a URL such as \"redis://localhost:6379/0\"",
+            url.get_type().name()?
+        );
+        return Err(PyTypeError::new_err(text));
+    };
+    let bus =
+        from_url(url.to_str()?).map_err(|error| error::raise(py, "Registration", (error.to_string(),)))?;
+    registry.connect_bus(bus).map_err(|error| error::registration(py, &error, None))
 }
 
 impl Edit {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyString};
 
 /// The options of a server that are handled here or in Python.
-const IN_PYTHON: &[&str] = &["audit", "guard", "encoder", "lifespan"];
+const IN_PYTHON: &[&str] = &["audit", "bus", "guard", "encoder", "lifespan"];
 /// The deepest nesting of lists: a list may contain itself.
 const DEEPEST: usize = 8;
 
@@ -57,6 +57,8 @@ pub(crate) fn read(mut setup: Setup, fields: &Bound<'_, PyDict>) -> PyResult<(Se
             "guard" => options.guard = guard::read(&value)?,
             // The function itself is kept in the state of the server.
             "redact" => options.transforms = !value.is_none(),
+            // Connected when the registry is there.
+            "bus" => {}
             "process_key" => {
                 let key = FromOption::from_option(convert(&value)?);
                 options.process_key = key.map_err(|error| refused(name, &value, &error))?;

@@ -3,7 +3,7 @@
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use mcp_resources_engine::version::Revision;
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -18,8 +18,12 @@ const STYLES: Styles = Styles::styled()
 /// Serve resources; list, read, watch and check those of any MCP server
 #[derive(Debug, Parser)]
 #[command(name = "mcp-resources", version, styles = STYLES, disable_help_subcommand = true)]
-#[command(after_help = "Example: mcp-resources ls -- mcp-resources serve .")]
+#[command(disable_version_flag = true)]
+#[command(after_help = "Example: mcp-resources ls -- mcp-resources serve .   (-V: the version)")]
 pub(crate) struct Cli {
+    /// Print version
+    #[arg(short = 'V', long, action = ArgAction::Version, hide = true)]
+    version: Option<bool>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -35,6 +39,7 @@ pub(crate) enum Command {
     Read(ReadArgs),
     Complete(CompleteArgs),
     Watch(WatchArgs),
+    Notify(NotifyArgs),
     Lint(LintArgs),
     Install(Install),
     Uninstall(Uninstall),
@@ -102,6 +107,9 @@ pub(crate) struct Serve {
     /// Serve /health and /metrics at an address of their own
     #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse, requires = "http")]
     pub(crate) status: Option<HttpAddress>,
+    /// Changes reach all processes: redis://, nats://, unix:
+    #[arg(long, value_name = "URL")]
+    pub(crate) bus: Option<String>,
     /// Serve other machines without asking who they are
     #[arg(long, requires = "http")]
     pub(crate) public: bool,
@@ -111,11 +119,11 @@ pub(crate) struct Serve {
     /// Check the file and serve nothing
     #[arg(long, requires = "config")]
     pub(crate) check: bool,
-    /// With --check: print what this person sees
+    /// With --check: what a person sees (--scope, --group)
     #[arg(long = "as", value_name = "NAME", requires = "check")]
     pub(crate) principal: Option<String>,
-    /// With --as: a scope; --group is for a group
-    #[arg(long, value_name = "SCOPE", requires = "principal")]
+    /// With --as: a scope of the person; may be repeated
+    #[arg(long, value_name = "SCOPE", requires = "principal", hide = true)]
     pub(crate) scope: Vec<String>,
     /// With --as: a group of the person; may be repeated
     #[arg(long, value_name = "GROUP", requires = "principal", hide = true)]
@@ -299,6 +307,21 @@ pub(crate) struct WatchArgs {
     /// {"uri":…,"contents":[…]} per line; null if removed
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Tell a server of `serve` over HTTP that resources have changed
+#[derive(Args, Debug)]
+#[command(after_help = "Allowed on the server's machine; with auth, for tokens with the scope notify.
+Example: mcp-resources notify notes://monday --server http://localhost:8000/mcp")]
+pub(crate) struct NotifyArgs {
+    /// The URIs of the resources
+    #[arg(required_unless_present = "list_changed")]
+    pub(crate) uri: Vec<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// The lists have changed
+    #[arg(long)]
+    pub(crate) list_changed: bool,
 }
 
 /// Check a server for mistakes

@@ -173,7 +173,7 @@ fn server_of(words: &[String]) -> ServerArgs {
         {
             // Each option is parsed separately, as an invalid one must not affect the others.
             let one = Cli::try_parse_from(["mcp-resources", "ls", &format!("{name}={value}")]);
-            if let Ok(Cli { command: Command::Ls(ls) }) = one {
+            if let Ok(Cli { command: Command::Ls(ls), .. }) = one {
                 server.server = ls.server.server.or(server.server);
                 server.config = ls.server.config.or(server.config);
                 server.agent = ls.server.agent.or(server.agent);

@@ -28,6 +28,7 @@ mod install;
 mod lint;
 mod ls;
 mod manual;
+mod notify;
 mod output;
 mod read;
 mod select;
@@ -79,6 +80,9 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
         }
         Command::Watch(watch) => {
             connect::with(watch.server.clone(), async |client| watch::run(&watch, client).await)
+        }
+        Command::Notify(notify) => {
+            connect::with(notify.server.clone(), async |client| notify::run(&notify, client).await)
         }
         Command::Lint(lint) => {
             lint::status(connect::with(lint.server.clone(), async |client| lint::run(&lint, client).await))

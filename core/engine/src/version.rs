@@ -467,7 +467,7 @@ impl ProtocolMethod {
 }
 
 /// A set of lists with change notifications.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListKinds(pub(crate) u8);
 
 impl ListKinds {
@@ -494,6 +494,12 @@ impl ListKinds {
             "prompts" => Some(Self::PROMPTS),
             _ => None,
         }
+    }
+
+    /// The names of its lists, as [`ListKinds::parse`] takes them.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        let words = [(Self::RESOURCES, "resources"), (Self::TOOLS, "tools"), (Self::PROMPTS, "prompts")];
+        words.into_iter().filter(move |(kind, _)| self.contains(*kind)).map(|(_, word)| word)
     }
 
     /// The lists that are in both sets.

@@ -31,6 +31,8 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "bus")]
+pub mod bus;
 #[cfg(any(feature = "http", feature = "pipe"))]
 pub mod provider;
 #[cfg(any(feature = "http", feature = "pipe"))]

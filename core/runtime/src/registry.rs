@@ -4,6 +4,8 @@
 //! Law: no handler is dropped while a lock is held, because that may run code of the runtime's language. A table is
 //! immutable and replaced as a whole, so a running request keeps the handler it found.
 
+#[cfg(feature = "bus")]
+use crate::bus::{Bus, BusThread};
 use crate::provider::Mounts;
 use crate::sync::Mutex;
 use crate::transport::{AuditLog, AuditSink, EngineClock};
@@ -31,6 +33,11 @@ pub struct Registry<H> {
     sink: Mutex<Option<Box<dyn AuditSink>>>,
     watcher: OnceLock<Waker>,
     audit: Mutex<Option<AuditLog>>,
+    /// The bus, until the engine is made.
+    #[cfg(feature = "bus")]
+    bus: Mutex<Option<Arc<dyn Bus>>>,
+    #[cfg(feature = "bus")]
+    bus_thread: Mutex<Option<BusThread>>,
 }
 
 /// The parts of a server that its configuration file changes, whatever the language of its handlers.
@@ -112,6 +119,10 @@ impl<H> Registry<H> {
             sink,
             watcher,
             audit,
+            #[cfg(feature = "bus")]
+            bus: Mutex::default(),
+            #[cfg(feature = "bus")]
+            bus_thread: Mutex::default(),
         })
     }
 
@@ -131,6 +142,8 @@ impl<H> Registry<H> {
         };
         let engine = self.engine.get_or_init(serve).clone();
         self.begin_audit(&engine);
+        #[cfg(feature = "bus")]
+        self.begin_bus(&engine)?;
         Ok(engine)
     }
 
@@ -178,6 +191,64 @@ impl<H> Registry<H> {
         if let Some(mut audit) = self.audit.try_lock() {
             *audit = audit.take().and_then(AuditLog::forked);
         }
+        #[cfg(feature = "bus")]
+        if let Some(thread) = self.bus_thread.try_lock() {
+            thread.iter().for_each(BusThread::forked);
+        }
+    }
+
+    /// Connects the server with its other processes. Call it before the engine is made.
+    ///
+    /// # Errors
+    /// [`RegistrationError::InvalidField`] without keys: all processes share them, and messages are sealed with them.
+    #[cfg(feature = "bus")]
+    pub fn connect_bus(&self, bus: Arc<dyn Bus>) -> Result<(), RegistrationError> {
+        let draft = self.draft();
+        if draft.1.keys.is_empty() {
+            return Err(RegistrationError::InvalidField {
+                of: draft.0.name.clone(),
+                field: "bus".into(),
+                value: bus.name(),
+                expected: "keys beside it: messages between the processes of a server are sealed with keys that all of \
+                           them have"
+                    .into(),
+            });
+        }
+        drop(draft);
+        *self.bus.lock() = Some(bus);
+        Ok(())
+    }
+
+    /// Waits until all current changes are on the bus, but at most one second.
+    #[cfg(feature = "bus")]
+    pub fn flush_bus(&self) {
+        if let Some(thread) = &*self.bus_thread.lock() {
+            thread.flush();
+        }
+    }
+
+    /// Ends the thread of the bus after all current changes.
+    #[cfg(feature = "bus")]
+    pub fn end_bus(&self) {
+        let thread = self.bus_thread.lock().take();
+        drop(thread);
+    }
+
+    #[cfg(feature = "bus")]
+    fn begin_bus(&self, engine: &Arc<Engine>) -> Result<(), RegistrationError> {
+        let Some(bus) = self.bus.lock().take() else { return Ok(()) };
+        let name = bus.name();
+        let mounts = Arc::downgrade(&self.mounts);
+        let log = move |line| {
+            if let Some(mounts) = mounts.upgrade() {
+                mounts.report(line);
+            }
+        };
+        let started = BusThread::start(bus, engine, self.clock.clone(), log);
+        let refused =
+            |error: std::io::Error| RegistrationError::Mount { mount: name, reason: error.to_string() };
+        *self.bus_thread.lock() = Some(started.map_err(refused)?);
+        Ok(())
     }
 
     /// Ends the sink's thread after all current records.
@@ -264,7 +335,10 @@ impl<H> Registry<H> {
             edits.push(edit);
         }
         let (unused, warnings) = match engine.apply(edits, self.clock.now()) {
-            Ok(applied) => (applied.freed, Ok(applied.warnings)),
+            Ok(applied) => {
+                engine.share_edit(&applied);
+                (applied.freed, Ok(applied.warnings))
+            }
             Err(error) => (added, Err(error)),
         };
         unused.into_iter().for_each(|number| self.release(number));

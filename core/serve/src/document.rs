@@ -3,6 +3,7 @@
 //! Law: every file gives either a document, or an error of one sentence that names the key.
 
 use crate::auth::{AuthSection, FileState, TlsSection};
+use crate::bus;
 use crate::secrets;
 use crate::tokens::is_group;
 use mcp_resources_engine::engine::ServerInfo;
@@ -10,14 +11,27 @@ use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::http::Rules;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::option::{NamedOptions, OptionError, OptionValue};
+use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::suggest::unexpected;
 use mcp_resources_providers::registry;
 use mcp_resources_runtime::transport::{AuditRotation, document_value, read_policy};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-const KEYS: [&str; 10] =
-    ["name", "version", "title", "description", "instructions", "tools", "providers", "guard", "auth", "tls"];
+const KEYS: [&str; 12] = [
+    "name",
+    "version",
+    "title",
+    "description",
+    "instructions",
+    "tools",
+    "providers",
+    "guard",
+    "auth",
+    "tls",
+    "bus",
+    "keys",
+];
 /// The keys of `guard`: those of a policy, and behind them three more.
 const GUARD_KEYS: [&str; 14] = [
     "allow",
@@ -45,6 +59,10 @@ pub struct ServeDocument {
     pub(crate) guard: GuardSection,
     pub(crate) auth: Option<AuthSection>,
     pub(crate) tls: Option<TlsSection>,
+    /// The URL of the bus to the other processes of the server.
+    pub(crate) bus: Option<String>,
+    /// The keys that they share.
+    pub(crate) keys: Vec<SealKey>,
     /// By kind, in the order of its entries: the scopes and groups of those that may know the source; `None` for everybody.
     audiences: Vec<(String, Option<Vec<String>>)>,
     /// The path of the file.
@@ -125,6 +143,11 @@ impl ServeDocument {
         self.auth.is_some()
     }
 
+    /// Sets the URL of the bus, in the place of the file's.
+    pub fn set_bus(&mut self, url: String) {
+        self.bus = Some(url);
+    }
+
     /// Whether it has a certificate.
     pub fn has_tls(&self) -> bool {
         self.tls.is_some()
@@ -199,6 +222,12 @@ impl ServeDocument {
         }
         document.auth = members.get("auth").map(AuthSection::parse).transpose()?;
         document.tls = members.get("tls").map(TlsSection::parse).transpose()?;
+        document.bus = match members.get("bus") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(url)) => Some(url.clone()),
+            Some(_) => return Err("bus is no text, expected a URL such as redis://localhost:6379/0".into()),
+        };
+        document.keys = members.get("keys").map_or(Ok(Vec::new()), bus::keys)?;
         Ok(document)
     }
 
@@ -228,6 +257,8 @@ impl ServeDocument {
             guard: GuardSection::default(),
             auth: None,
             tls: None,
+            bus: None,
+            keys: Vec::new(),
             audiences: Vec::new(),
             file: None,
             seen: None,

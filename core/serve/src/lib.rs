@@ -14,6 +14,7 @@
 
 mod audience;
 mod auth;
+mod bus;
 mod document;
 mod log;
 mod opened;
@@ -28,6 +29,8 @@ pub use log::ConfigFileError;
 pub use server::{FromConfig, FromConfigOptions};
 
 // For the command, the bindings and the fuzz target.
+#[doc(hidden)]
+pub use bus::KEYS_VARIABLE;
 #[doc(hidden)]
 pub use document::ServeDocument;
 #[doc(hidden)]

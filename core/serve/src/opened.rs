@@ -4,13 +4,16 @@
 
 use crate::audience;
 use crate::auth::{CertificateFiles, TokenFile};
+use crate::bus;
 use crate::document::{DeclaredSources, ServeDocument};
 use crate::log::{ConfigFileError, ConfigLog};
 use crate::pushed;
 use crate::running::RunningConfig;
 use mcp_resources_engine::engine::{EngineOptions, InstructionPart, ServerInfo, Setup};
 use mcp_resources_engine::guard::{Guard, Policy};
+use mcp_resources_engine::seal::SealKey;
 use mcp_resources_providers::registry::{self, DeclaredUris, ProviderSet};
+use mcp_resources_runtime::bus::Bus;
 use mcp_resources_runtime::provider::Provider;
 use mcp_resources_runtime::registry::ServerParts;
 use mcp_resources_runtime::transport::AuditFile;
@@ -32,6 +35,8 @@ pub struct OpenedConfig {
     pub(crate) log: ConfigLog,
     audit: Option<AuditFile>,
     http: HttpOptions,
+    keys: Vec<SealKey>,
+    bus: Option<Arc<dyn Bus>>,
 }
 
 /// The files whose changes take effect while the server runs, besides the document.
@@ -104,8 +109,14 @@ impl OpenedConfig {
             })
         });
         let audit = audit.transpose()?;
+        let keys = match document.keys.is_empty() {
+            true => bus::keys_of_environment()?,
+            false => document.keys.clone(),
+        };
+        let bus = document.bus.as_ref().map(|url| bus::open(url, &keys));
+        let bus = bus.transpose().map_err(|reason| document.named(reason))?;
         pushed::warn_of_empty(&document, &log);
-        Ok(Self { document, folder, sources, policy, files, log, audit, http })
+        Ok(Self { document, folder, sources, policy, files, log, audit, http, keys, bus })
     }
 
     /// The document.
@@ -126,12 +137,18 @@ impl OpenedConfig {
         options.expose_as_tools = self.document.about.tools;
         options.limits.clone_from(&self.document.guard.limits);
         options.guard.clone_from(&self.policy);
+        options.keys.clone_from(&self.keys);
         Setup { info, options }
     }
 
     /// The sink of its audit records. `None` if it has none, or if it was taken before.
     pub fn take_audit(&mut self) -> Option<AuditFile> {
         self.audit.take()
+    }
+
+    /// The bus to the other processes of the server. `None` if it has none, or if it was taken before.
+    pub fn take_bus(&mut self) -> Option<Arc<dyn Bus>> {
+        self.bus.take()
     }
 
     /// The options of its endpoints: paths, tokens, identity and TLS.

@@ -40,6 +40,7 @@ pub struct RunningConfig {
     policy: Policy,
     auth: Option<AuthSection>,
     tls: Option<TlsSection>,
+    bus: Option<String>,
     pub(crate) files: RenewedFiles,
     pub(crate) log: ConfigLog,
 }
@@ -67,6 +68,7 @@ impl RunningConfig {
             policy,
             auth: document.auth.clone(),
             tls: document.tls.clone(),
+            bus: document.bus.clone(),
             files,
             log,
         };
@@ -134,6 +136,7 @@ impl RunningConfig {
             ("guard.redact", is_same("redact")),
             ("auth or tls", document.auth == self.auth && document.tls == self.tls),
             ("tools", document.about.tools == self.about.tools),
+            ("bus", document.bus == self.bus),
         ] {
             if !is_same {
                 let text = format!("a change of {what} takes effect when the server is started again");

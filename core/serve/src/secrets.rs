@@ -15,7 +15,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// Values that are shorter than this would be found in words that have nothing to do with them.
 const SHORTEST: usize = 4;
 /// The keys of a document whose values are texts.
-const TEXTS: [&str; 5] = ["name", "version", "title", "description", "instructions"];
+const TEXTS: [&str; 6] = ["name", "version", "title", "description", "instructions", "bus"];
 /// Maximum size of a file with a secret in bytes.
 const MOST: usize = 64 * 1024;
 
@@ -72,7 +72,8 @@ impl ReferenceValues<'_, '_> {
     /// The value at a path, whose steps are keys and numbers.
     fn value(&self, value: Value, at: &mut Vec<String>) -> Result<Value, String> {
         match value {
-            Value::String(text) if text.contains("${") => {
+            // The bus replaces variables itself, after it has found the parts of its URL.
+            Value::String(text) if text.contains("${") && !is_bus(at) => {
                 self.scope.expand(&text, &joined(at)).map(Value::String)
             }
             Value::Array(items) => {
@@ -134,6 +135,11 @@ fn takes_text(at: &[String]) -> bool {
         [first] => TEXTS.contains(&first.as_str()),
         _ => !at.is_empty(),
     }
+}
+
+/// Whether a place is that of the URL of the bus.
+fn is_bus(at: &[String]) -> bool {
+    matches!(at, [first] if first == "bus")
 }
 
 /// Whether an option of a kind is a text; `None` if there is no such option.

@@ -89,6 +89,9 @@ pub fn begin(
     if let Some(audit) = opened.take_audit() {
         builder = builder.audit(audit);
     }
+    if let Some(bus) = opened.take_bus() {
+        builder = builder.bus(bus);
+    }
     let server = with(builder, tools).build().map_err(|error| opened.refused(&error))?;
     let running = opened.begin(server.parts(), info)?;
     let watch = ServeWatch::start(running, looks).map_err(|error| no_thread(&error))?;
@@ -140,7 +143,10 @@ impl ForeignConfig {
     /// # Errors
     /// [`ConfigFileError`] if the server or a source of it is refused, or the system gives no thread.
     pub fn begin<H>(self, registry: &Registry<H>, info: ServerInfo) -> Result<ServedConfig, ConfigFileError> {
-        let Self { opened, log, looks } = self;
+        let Self { mut opened, log, looks } = self;
+        if let Some(bus) = opened.take_bus() {
+            registry.connect_bus(bus).map_err(|error| opened.refused(&error))?;
+        }
         let parts = registry.parts().map_err(|error| opened.refused(&error))?;
         let mounts = parts.mounts.clone();
         let path = opened.document().path().map(Path::to_owned).unwrap_or_default();

@@ -11,6 +11,7 @@
 mod address;
 mod beside;
 mod check;
+mod notify;
 mod status;
 
 use crate::Outcome;
@@ -97,7 +98,11 @@ fn document(args: &Serve) -> Result<ServeDocument, String> {
         None if args.provider.is_empty() => ServeDocument::of_words(&here()),
         None => ServeDocument::of_words(&args.provider),
     };
-    read.map_err(|reason| masked(&reason))
+    let mut document = read.map_err(|reason| masked(&reason))?;
+    if let Some(url) = &args.bus {
+        document.set_bus(url.clone());
+    }
+    Ok(document)
 }
 
 /// The default: the files of the current directory and, if it is the root of a git repository, the repository.
@@ -164,7 +169,9 @@ fn open(document: ServeDocument) -> Result<OpenedConfig, Failed> {
 
 /// Makes the server, and looks at its files from now on.
 fn begin(opened: OpenedConfig, args: &Serve) -> Result<(ResourceServer, Option<ServeWatch>), Failed> {
+    let notify = notify::Notify::of(opened.document(), args);
     let begun = mcp_resources_serve::begin(opened, args.watch_config, |builder, tools| {
+        let builder = notify.iter().fold(builder, |builder, notify| notify.offer(builder));
         builder.expose_as_tools(tools && !args.no_tools).metrics(args.status.is_some()).diagnostics(
             |diagnostic| match diagnostic {
                 Diagnostic::Warning(text) => output::say("warning", text),
@@ -172,7 +179,9 @@ fn begin(opened: OpenedConfig, args: &Serve) -> Result<(ResourceServer, Option<S
             },
         )
     });
-    begun.map_err(|error| Failed::usage(error.to_string()))
+    let (server, watch) = begun.map_err(|error| Failed::usage(error.to_string()))?;
+    notify.iter().for_each(|notify| notify.reaches(&server));
+    Ok((server, watch))
 }
 
 fn system(error: io::Error) -> Failed {

@@ -16,6 +16,7 @@ use crate::catalog::template_tool::{self, ToolTemplate};
 use crate::catalog::{Catalog, CatalogRoute, ListKind};
 use crate::resource::{Prompt, ReadTool, RegistrationError, Resource, Template, Tool};
 use crate::suggest;
+use crate::version::ListKinds;
 use mcp_resources_template::uri;
 use std::sync::Arc;
 
@@ -206,6 +207,20 @@ pub struct Applied {
     pub freed: Vec<HandlerId>,
     /// Warnings for the log, one sentence each.
     pub warnings: Vec<String>,
+}
+
+impl Applied {
+    /// The lists that are announced as changed.
+    pub fn changed_lists(&self) -> ListKinds {
+        let resources = self.resources_changed || self.templates_changed || self.sources_changed;
+        let lists = [
+            (ListKinds::RESOURCES, resources),
+            (ListKinds::TOOLS, self.tools_changed),
+            (ListKinds::PROMPTS, self.prompts_changed),
+        ];
+        let changed = lists.into_iter().filter(|(_, is_changed)| *is_changed);
+        changed.fold(ListKinds::NONE, |all, (kind, _)| all | kind)
+    }
 }
 
 impl Catalog {

@@ -10,26 +10,27 @@ const RESTARTS: Millis = 800;
 /// A connection that lasts this long, in ms, resets the pauses.
 pub(super) const SOUND: Millis = 1_000;
 
-/// The number of failures, and the state of the random generator.
+/// The number of failures, and the state of the random generator. For our clients, and for the bus of the runtime.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub struct Backoff {
     attempts: u32,
     longest: Millis,
     state: u64,
 }
 
 impl Backoff {
-    pub(super) fn new(longest: Millis, seed: u64) -> Self {
+    /// No failure yet. `longest`: the longest pause, in ms; `seed` makes the pauses of two processes differ.
+    pub fn new(longest: Millis, seed: u64) -> Self {
         Self { attempts: 0, longest, state: seed }
     }
 
     /// Resets the pauses after a stable connection.
-    pub(super) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.attempts = 0;
     }
 
     /// Returns the pause before the next attempt, in ms. `answered`: the last attempt got as far as a handshake.
-    pub(super) fn next(&mut self, answered: bool) -> Millis {
+    pub fn next(&mut self, answered: bool) -> Millis {
         let longest = if answered { RESTARTS.min(self.longest) } else { self.longest };
         let pause = FIRST.saturating_mul(1 << self.attempts.min(20)).min(longest);
         self.attempts = self.attempts.saturating_add(1);

@@ -22,6 +22,8 @@ mod testing;
 mod types;
 
 pub use access::{Access, AllowList};
+#[doc(hidden)]
+pub use backoff::Backoff;
 pub use error::{ClientError, Failure};
 pub use limits::ClientLimits;
 pub use machine::{ClientImplementation, Machine, MachineOptions};

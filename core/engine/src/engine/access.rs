@@ -303,19 +303,6 @@ impl Engine {
         view.sees(normal) && view.unknown() == 0
     }
 
-    /// Looks again at what the principal with this identity may use: its verified tokens and the answers of access
-    /// functions are forgotten, and its subscriptions and listens to what it may no longer use end at once. Listens and
-    /// streams of a token that came with rights (scopes, claims, or globs) end, so that its client sends the token again
-    /// and the verifier is asked.
-    ///
-    /// Unlike [`Engine::revoke`], it leaves subscriptions alone that are still allowed.
-    pub fn regrant(&self, principal: &str) {
-        self.access.regrant(principal);
-        self.lists.clear();
-        self.principal_caches.forget(principal);
-        self.hub.recheck(principal);
-    }
-
     /// The number of regrants and revocations so far.
     pub(crate) fn regrants(&self) -> u64 {
         self.access.regrants()

@@ -4,7 +4,7 @@
 //! client.
 
 use super::audit_queue::AuditCounts;
-use super::{CacheCounts, Engine};
+use super::{BusCounts, CacheCounts, Engine};
 use crate::connection::ConnectionKind;
 use crate::guard::Verdict;
 use crate::hub::Counts;
@@ -107,6 +107,7 @@ impl EngineMetrics {
         watched: Counts,
         records: Option<AuditCounts>,
         cache: Option<CacheCounts>,
+        bus: Option<BusCounts>,
     ) -> String {
         let mut text = MetricsText(String::with_capacity(4_096));
         text.family(
@@ -147,6 +148,9 @@ impl EngineMetrics {
         }
         if let Some(records) = records {
             recorded(&mut text, records);
+        }
+        if let Some(bus) = bus {
+            exchanged(&mut text, bus);
         }
         text.0
     }
@@ -217,6 +221,25 @@ fn cached(text: &mut MetricsText, cache: CacheCounts) {
     }
 }
 
+fn exchanged(text: &mut MetricsText, bus: BusCounts) {
+    let connected = u64::from(bus.is_connected);
+    text.single("mcp_resources_bus_connected", "gauge", "Whether the bus can be reached.", connected);
+    let help = "Age of the last message of another process at its arrival.";
+    text.single("mcp_resources_bus_lag_seconds", "gauge", help, seconds(bus.lag));
+    for (name, help, count) in [
+        ("mcp_resources_bus_sent_total", "Changes that were sent to other processes.", bus.sent),
+        ("mcp_resources_bus_received_total", "Changes of other processes.", bus.received),
+        (
+            "mcp_resources_bus_lost_total",
+            "Times that everything was announced, because changes may have been lost.",
+            bus.lost,
+        ),
+        ("mcp_resources_bus_ignored_total", "Entries of the bus that were ignored.", bus.ignored),
+    ] {
+        text.single(name, "counter", help, count);
+    }
+}
+
 /// The text being written.
 struct MetricsText(String);
 
@@ -226,7 +249,7 @@ impl MetricsText {
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    fn single(&mut self, name: &str, kind: &str, help: &str, value: u64) {
+    fn single(&mut self, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
         self.family(name, kind, help);
         self.sample(name, &[], value);
     }

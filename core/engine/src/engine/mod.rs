@@ -3,6 +3,7 @@
 mod access;
 mod audit_queue;
 mod cache;
+mod change;
 mod check;
 mod interest;
 mod links;
@@ -21,6 +22,7 @@ pub use crate::catalog::Extension;
 pub(crate) use access::{AccessAnswers, AccessRound, AccessView};
 pub use access::{AccessBatch, AccessQuestion};
 pub use cache::CacheCounts;
+pub use change::{BusCounts, ChangeSink, SharedChange};
 pub use interest::{Interest, Observer, ResourceInterest};
 pub use links::LinkError;
 pub(crate) use lists::ListedItems;
@@ -34,7 +36,7 @@ pub(crate) use cache::{Finished, FlightOutcome, ReadFlight, ReadLeader};
 
 use crate::catalog::{
     Applied, Catalog, CatalogRoute, Cursor, CursorPosition, CursorScope, Edit, HandlerId, HashKey,
-    ItemSource, ListKind, MountId, SourceKey, ToolSource, invalid_uri,
+    ItemSource, ListKind, MountId, SourceKey, ToolSource,
 };
 use crate::connection::{Connection, ConnectionKind, Listed, resource_tools};
 use crate::error::ReadError;
@@ -51,6 +53,7 @@ use access::AccessTable;
 use arc_swap::ArcSwap;
 use audit_queue::AuditQueue;
 use cache::ReadCache;
+use change::SharedChanges;
 use interest::Interests;
 use lists::KeptLists;
 use mcp_resources_template::uri;
@@ -96,6 +99,7 @@ pub struct Engine {
     metrics: OnceLock<EngineMetrics>,
     principal_caches: PrincipalCaches,
     interests: Interests,
+    changes: SharedChanges,
     access: AccessTable,
     /// Whether another server sends the results, under its own name.
     is_embedded: AtomicBool,
@@ -138,6 +142,7 @@ impl Engine {
             metrics: if options.metrics { EngineMetrics::default().into() } else { OnceLock::new() },
             principal_caches: PrincipalCaches::default(),
             interests: Interests::default(),
+            changes: SharedChanges::default(),
             access: AccessTable::new(limits),
             is_embedded: AtomicBool::new(false),
             first_name: description.name().into(),
@@ -213,10 +218,13 @@ impl Engine {
     /// # Errors
     /// [`RegistrationError`]; the catalogue is then unchanged.
     pub fn publish(&self, edits: Vec<Edit>, now: Now) -> Result<Vec<String>, RegistrationError> {
-        self.apply(edits, now).map(|applied| applied.warnings)
+        let applied = self.apply(edits, now)?;
+        self.share_edit(&applied);
+        Ok(applied.warnings)
     }
 
-    /// Like [`Engine::publish`]; returns all changes, for runtimes that keep the functions behind handlers.
+    /// Like [`Engine::publish`], in this process alone; returns all changes, for runtimes that keep the functions behind
+    /// handlers.
     ///
     /// # Errors
     /// As [`Engine::publish`].
@@ -257,57 +265,6 @@ impl Engine {
     /// The current catalogue.
     pub fn catalog(&self) -> arc_swap::Guard<Arc<Catalog>> {
         self.catalog.load()
-    }
-
-    /// Announces that the resource at `uri` has changed.
-    ///
-    /// # Errors
-    /// [`RegistrationError::InvalidUri`]; [`RegistrationError::InvalidField`] if a template's parameter refuses a value,
-    /// such as `07` for an integer: no client can watch such a URI.
-    pub fn updated(&self, uri: &str, now: Now) -> Result<(), RegistrationError> {
-        let normal = uri::normalize(uri, self.limits().uri).map_err(|error| invalid_uri(uri, &error))?;
-        self.check_values(uri, &normal)?;
-        self.mark(&normal, None, now);
-        Ok(())
-    }
-
-    /// Like [`Engine::updated`], for the principal with this identity only. No other principal is notified.
-    ///
-    /// # Errors
-    /// As [`Engine::updated`].
-    pub fn updated_for(&self, principal: &str, uri: &str, now: Now) -> Result<(), RegistrationError> {
-        let normal = uri::normalize(uri, self.limits().uri).map_err(|error| invalid_uri(uri, &error))?;
-        self.check_values(uri, &normal)?;
-        self.mark(&normal, Some(principal), now);
-        Ok(())
-    }
-
-    /// Announces a change of a list that the catalogue does not know about: the results of `.list` callbacks, or the
-    /// list of a custom method.
-    pub fn list_changed(&self, lists: ListKinds, now: Now) {
-        self.forget_lists(lists);
-        self.hub.list_changed(lists, now.tick);
-    }
-
-    /// Like [`Engine::list_changed`], for the principal with this identity only. No other principal is notified.
-    pub fn list_changed_for(&self, principal: &str, lists: ListKinds, now: Now) {
-        self.forget_lists(lists);
-        self.hub.list_changed_for(principal, lists, now.tick);
-    }
-
-    /// Revokes the tokens of the principal with this identity: every HTTP endpoint removes them from its cache of
-    /// verified tokens, the principal's listens end with their results, and the notification streams of its
-    /// sessions end.
-    ///
-    /// The next request with such a token is verified again, also within a session, and refused if the verifier refuses
-    /// it. Sessions and their subscriptions stay, for a client that returns with another token of this principal, until
-    /// they are idle for too long. Does nothing for the empty identity of the local process.
-    pub fn revoke(&self, principal: &str) {
-        self.access.regrant(principal);
-        self.principal_caches.forget(principal);
-        if self.mark_interest(self.hub.revoke(principal)).is_some() {
-            self.settle_interest();
-        }
     }
 
     /// The compiled policy that is in force.
@@ -358,18 +315,12 @@ impl Engine {
         for uri in &applied.removed {
             self.mark(uri, None, now);
         }
-        if applied.resources_changed || applied.templates_changed || applied.sources_changed {
-            self.hub.list_changed(ListKinds::RESOURCES, now.tick);
-            self.reroute_interest();
-        } else if applied.fallback_changed {
-            self.reroute_interest();
+        let lists = applied.changed_lists();
+        if lists != ListKinds::NONE {
+            self.hub.list_changed(lists, now.tick);
         }
-        for (kind, changed) in
-            [(ListKinds::TOOLS, applied.tools_changed), (ListKinds::PROMPTS, applied.prompts_changed)]
-        {
-            if changed {
-                self.hub.list_changed(kind, now.tick);
-            }
+        if lists.contains(ListKinds::RESOURCES) || applied.fallback_changed {
+            self.reroute_interest();
         }
     }
 
@@ -395,7 +346,6 @@ impl Engine {
         }
     }
 
-    /// Marks a changed URI, for all principals or for one.
     /// Refuses a URI that no client can watch, because its template refuses a value.
     fn check_values(&self, uri: &str, normal: &str) -> Result<(), RegistrationError> {
         let catalog = self.catalog.load();
@@ -411,6 +361,7 @@ impl Engine {
         Err(RegistrationError::InvalidField { of: uri.to_owned(), field: parameter, value, expected })
     }
 
+    /// Marks a changed URI, for all principals or for one.
     fn mark(&self, normal: &str, principal: Option<&str>, now: Now) {
         let catalog = self.catalog.load();
         if self.has_access() {

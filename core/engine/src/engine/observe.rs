@@ -40,7 +40,8 @@ impl Engine {
     /// client, so the number of series is limited.
     pub fn metrics_text(&self) -> Option<String> {
         let records = self.audit.as_ref().map(super::AuditQueue::counts);
-        self.metrics.get().map(|metrics| metrics.text(self.subscriptions(), records, self.cache_counts()))
+        let (cache, bus) = (self.cache_counts(), self.changes.counts());
+        self.metrics.get().map(|metrics| metrics.text(self.subscriptions(), records, cache, bus))
     }
 }
 

@@ -1,12 +1,15 @@
 //! Caches outside the engine that hold data of principals, such as verified tokens.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A cache of data of principals, which must be cleared when a principal is revoked.
 pub(crate) trait PrincipalCache: Send + Sync {
     /// Removes the data of the principal with this identity.
     fn forget(&self, principal: &str);
+
+    /// Removes everything.
+    fn forget_all(&self);
 }
 
 /// The registered caches: one for each HTTP endpoint.
@@ -21,8 +24,16 @@ impl PrincipalCaches {
     }
 
     pub(super) fn forget(&self, principal: &str) {
+        self.each(|cache| cache.forget(principal));
+    }
+
+    pub(super) fn forget_all(&self) {
+        self.each(|cache| cache.forget_all());
+    }
+
+    fn each(&self, visit: impl FnMut(Arc<dyn PrincipalCache>)) {
         let principal_caches = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        principal_caches.iter().filter_map(Weak::upgrade).for_each(|cache| cache.forget(principal));
+        principal_caches.iter().filter_map(Weak::upgrade).for_each(visit);
     }
 }
 

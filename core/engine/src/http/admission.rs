@@ -364,6 +364,10 @@ impl PrincipalCache for Admission {
     fn forget(&self, principal: &str) {
         self.tokens.revoke(principal);
     }
+
+    fn forget_all(&self) {
+        self.tokens.clear();
+    }
 }
 
 impl Admission {

@@ -8,6 +8,9 @@ use crate::now::Millis;
 use crate::option::{FromOption, NamedOptions, OptionError, OptionValue, by_name};
 use std::net::Ipv6Addr;
 
+/// Maximum length of [`Rules::instance`].
+const INSTANCE: usize = 32;
+
 /// The HTTP options of a server. By default only local clients may use it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -38,6 +41,9 @@ pub struct Rules {
     /// Whether legacy clients get sessions. Without sessions every legacy request is independent, and there are no
     /// subscriptions and no notification streams. Default `true`.
     pub sessions: bool,
+    /// The name of this process, which begins its session ids, as `a` in `a.Xk3…`, so that a proxy finds the process of a
+    /// session. Letters, digits, `-` and `_`, at most 32. Default none.
+    pub instance: Option<String>,
     /// The paths of the transport of 2024-11-05, which was replaced in 2025-03-26. Default none: not
     /// served.
     pub sse24: Option<Sse24>,
@@ -191,6 +197,13 @@ impl Rules {
             let expected = "names of headers, such as X-Team";
             return Err(RulesError::new("cors_headers", expected).with(&**wrong));
         }
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        if let Some(name) = &self.instance
+            && (name.is_empty() || name.len() > INSTANCE || !name.bytes().all(is_plain))
+        {
+            let expected = "1 to 32 letters, digits, \"-\" and \"_\", such as a";
+            return Err(RulesError::new("instance", expected).with(&**name));
+        }
         Ok(())
     }
 }
@@ -208,6 +221,7 @@ by_name!(Rules, "options of an endpoint" {
     "answers" => answers with answers,
     "polling" => polling with polling,
     "sessions" => sessions,
+    "instance" => instance,
     "sse24" => sse24 with sse24,
 });
 
@@ -284,6 +298,7 @@ impl Default for Rules {
             trusted_proxies: Vec::new(),
             auth: None,
             sessions: true,
+            instance: None,
             sse24: None,
             answers: Answers::default(),
             polling: None,

@@ -41,13 +41,14 @@ impl Sessions {
         self.by_id.len()
     }
 
-    /// Adds a session under a new id.
+    /// Adds a session under a new id, which begins with `instance` if there is one.
     ///
     /// # Errors
     /// The response to send instead, if there are too many sessions or no randomness.
     pub(super) fn insert(
         &mut self,
         random: Option<[u8; SESSION_ID_BYTES]>,
+        instance: Option<&str>,
         channel: &Arc<Channel>,
         limits: &Limits,
     ) -> Result<String, Response> {
@@ -58,7 +59,10 @@ impl Sessions {
                 format!("Too many sessions: this client has {max}; end one of them with DELETE first");
             return Err(Response::error(429, INTERNAL_ERROR, &message));
         }
-        let id = random.map(|random| base64::encode_url(&random));
+        let id = random.map(|random| match instance {
+            None => base64::encode_url(&random),
+            Some(instance) => format!("{instance}.{}", base64::encode_url(&random)),
+        });
         // Refuses an id that is already used; with random bytes this does not happen.
         let id = id.filter(|id| self.len() < limits.sessions && !self.by_id.contains_key(id.as_str()));
         let Some(id) = id else {
@@ -146,7 +150,8 @@ impl Endpoint {
         state.become_session();
         let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();
-        let named = self.sessions().insert(random, &channel, self.engine.limits());
+        let named =
+            self.sessions().insert(random, self.rules().instance.as_deref(), &channel, self.engine.limits());
         let id = match named {
             Ok(id) => id,
             Err(refused) => {

@@ -32,7 +32,8 @@ impl Endpoint {
         let reader_id = state.open_everything(request, self.rules(), now);
         let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();
-        let id = self.older().insert(random, &channel, self.engine.limits());
+        let id =
+            self.older().insert(random, self.rules().instance.as_deref(), &channel, self.engine.limits());
         let (id, paths) = match (id, &self.rules().sse24) {
             (Ok(id), Some(paths)) => (id, paths),
             (Ok(_), None) => return OpenedRequest::whole(Turn::ended(channel.id())),

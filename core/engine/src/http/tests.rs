@@ -279,6 +279,20 @@ fn listen_body() -> String {
     )
 }
 
+/// A balancer finds the process of a session by the beginning of its id.
+#[test]
+fn session_ids_begin_with_the_instance() {
+    let rules = |instance: &str| Rules { instance: Some(instance.into()), ..Rules::default() };
+    let endpoint = endpoint(Limits::default(), rules("eu-1_a"));
+    let id = session(&endpoint);
+    assert!(id.starts_with("eu-1_a.") && id.len() > 30, "{id}");
+    assert_eq!(send(&endpoint, "DELETE", &[("mcp-session-id", &id)], "", Now::default()).status, 204);
+    for wrong in ["", "a.b", "a b", "\u{e4}", &"x".repeat(33)] {
+        let error = rules(wrong).check().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("instance is {wrong:?}, expected 1 to 32 letters")), "{error}");
+    }
+}
+
 /// A session of `eve`, with a notification stream that ends when its token expires.
 fn session_until(endpoint: &Arc<Endpoint>, unix: Millis) -> (String, Exchange) {
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;

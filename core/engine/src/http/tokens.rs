@@ -95,6 +95,19 @@ impl TokenCache {
         self.revocations.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Removes all tokens, so that they are verified again, and requests that began earlier do not keep theirs: a
+    /// revocation may have been missed.
+    pub(super) fn clear(&self) {
+        let mut table = self.lock();
+        table.entries.clear();
+        // A name that no principal has.
+        if table.revoked.len() >= REMEMBERED {
+            table.revoked.pop_front();
+        }
+        table.revoked.push_back("".into());
+        self.revocations.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// The number of revocations so far. A request reads it before its token is checked.
     pub(super) fn revocations(&self) -> u64 {
         self.revocations.load(Ordering::SeqCst)

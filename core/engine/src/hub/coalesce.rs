@@ -143,6 +143,12 @@ impl SubscriptionTable {
         subscriber.enqueue(key, &mut self.connections, woken);
     }
 
+    /// Handles a change of every topic.
+    pub(super) fn mark_every(&mut self, now: Millis, woken: &mut Wakers) {
+        let topics: Vec<usize> = self.topics.iter().map(|(topic, _)| topic).collect();
+        topics.into_iter().for_each(|topic| self.changed(topic, now, woken));
+    }
+
     /// Marks everything that a legacy connection subscribed to.
     pub(super) fn mark_all(&mut self, id: ConnectionId, woken: &mut Wakers) {
         let Some(key) = self.legacy_of(id) else { return };

@@ -194,6 +194,12 @@ impl Hub {
         self.waking(|table, woken| table.mark_all(id, woken));
     }
 
+    /// Announces that everything that is watched may have changed, lists too: changes of other processes may have been lost.
+    /// Coalesced like [`Hub::updated`].
+    pub fn mark_every(&self, now: Millis) {
+        self.waking(|table, woken| table.mark_every(now, woken));
+    }
+
     /// Appends the pending messages of the connection: one JSON line for each, ended by `\n`, over HTTP too.
     ///
     /// A message is begun while fewer than `delivery.room` bytes were appended, so at most one exceeds it. `may_see` is

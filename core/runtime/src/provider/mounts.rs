@@ -556,13 +556,10 @@ impl Mounts {
         self.clock.now().unix
     }
 
-    /// Announces that `uri` has changed, for all principals or for one.
+    /// Announces that `uri` has changed, for all principals or for one, in this process alone: a provider watches in each.
     pub(super) fn updated(&self, uri: &str, principal: Option<&str>) -> Result<(), RegistrationError> {
         let Some(engine) = self.engine() else { return Ok(()) };
-        match principal {
-            None => engine.updated(uri, self.clock.now()),
-            Some(principal) => engine.updated_for(principal, uri, self.clock.now()),
-        }
+        engine.updated_here(uri, principal, self.clock.now())
     }
 
     /// Logs `what` under the name of a mount.
@@ -574,12 +571,10 @@ impl Mounts {
         }
     }
 
-    /// Announces that lists have changed, for all principals or for one.
+    /// Announces that lists have changed, for all principals or for one, in this process alone.
     pub(super) fn list_changed(&self, lists: ListKinds, principal: Option<&str>) {
-        let Some(engine) = self.engine() else { return };
-        match principal {
-            None => engine.list_changed(lists, self.clock.now()),
-            Some(principal) => engine.list_changed_for(principal, lists, self.clock.now()),
+        if let Some(engine) = self.engine() {
+            engine.list_changed_here(lists, principal, self.clock.now());
         }
     }
 

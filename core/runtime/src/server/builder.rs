@@ -8,6 +8,8 @@ use super::handlers::{Functions, Handler, erase_call};
 use super::request::{CallRequest, CompletionRequest, ListRequest, NamedCall, ReadRequest};
 use super::shared::{Diagnose, Diagnostic, Redact, ServerState};
 use super::{Method, ResourceServer};
+#[cfg(feature = "bus")]
+use crate::bus::Bus;
 use crate::provider::{Provider, WatchFn};
 use crate::registry::{ForeignFunction, Registry};
 use crate::transport::AuditSink;
@@ -37,6 +39,8 @@ pub struct Builder {
     redact: Option<Redact>,
     audit: Option<Box<dyn AuditSink>>,
     providers: Vec<Arc<dyn Provider>>,
+    #[cfg(feature = "bus")]
+    bus: Option<Arc<dyn Bus>>,
     #[cfg(feature = "http")]
     http: HttpOptions,
 }
@@ -61,6 +65,8 @@ impl Builder {
             redact: None,
             audit: None,
             providers: Vec::new(),
+            #[cfg(feature = "bus")]
+            bus: None,
             #[cfg(feature = "http")]
             http: HttpOptions::default(),
         }
@@ -433,6 +439,32 @@ impl Builder {
         self
     }
 
+    /// Connects this process with the other processes of the server: changes that one announces, and revocations, reach
+    /// the clients of all. `bus` comes from a URL (feature `bus-redis` or `bus-nats`), or is a
+    /// [`MemoryBus`](crate::bus::MemoryBus). Needs a [`Builder::key`], which all processes share. Default: none.
+    ///
+    /// ```
+    /// use mcp_resources::bus::MemoryBus;
+    /// use mcp_resources::{ResourceServer, SealKey};
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bus = Arc::new(MemoryBus::default());
+    /// let process = || -> Result<ResourceServer, Box<dyn std::error::Error>> {
+    ///     let key = SealKey::from_secret(b"0f1e2d3c4b5a69788796a5b4c3d2e1f0")?;
+    ///     Ok(ResourceServer::builder("notes", "1.0.0").key(key).bus(bus.clone()).text("note://1", "one").build()?)
+    /// };
+    /// let (first, second) = (process()?, process()?);
+    /// first.notify_updated("note://1")?; // reaches the clients of `second` too
+    /// # drop(second);
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "bus")]
+    pub fn bus(mut self, bus: Arc<dyn Bus>) -> Self {
+        self.bus = Some(bus);
+        self
+    }
+
     /// Sets the options with which each [`ResourceServer::http`] begins.
     #[cfg(feature = "http")]
     #[doc(hidden)]
@@ -457,6 +489,10 @@ impl Builder {
         let registry = Registry::new(self.info, self.options)?;
         for (declared, handler) in self.calls {
             registry.extend(declared, Arc::new(Functions::Method(handler)))?;
+        }
+        #[cfg(feature = "bus")]
+        if let Some(bus) = self.bus {
+            registry.connect_bus(bus)?;
         }
         let is_audited = self.audit.is_some();
         if let Some(sink) = self.audit {

@@ -102,6 +102,13 @@ impl HttpBuilder {
         self
     }
 
+    /// Sets the name of this process, which begins its session ids, so that a proxy finds the process of a session: letters,
+    /// digits, `-` and `_`, at most 32. Default: none.
+    pub fn instance(mut self, name: impl Into<String>) -> Self {
+        self.options.rules.instance = Some(name.into());
+        self
+    }
+
     /// Also serves the transport of 2024-11-05, HTTP with server-sent events, which was replaced in 2025-03-26.
     /// Default: not served.
     pub fn sse24(mut self, paths: Sse24) -> Self {
