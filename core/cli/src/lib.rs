@@ -32,6 +32,7 @@ mod output;
 mod read;
 mod select;
 mod serve;
+mod status;
 mod token;
 mod tokens;
 mod watch;

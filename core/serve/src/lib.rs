@@ -17,6 +17,7 @@ mod auth;
 mod document;
 mod log;
 mod opened;
+mod opened_guard;
 mod pushed;
 mod running;
 mod secrets;
@@ -35,6 +36,8 @@ pub use log::{ConfigLog, ConfigMessage};
 #[doc(hidden)]
 pub use opened::{FILE_OPTIONS, OpenedConfig};
 #[doc(hidden)]
+pub use opened_guard::OpenedGuard;
+#[doc(hidden)]
 pub use running::RunningConfig;
 #[doc(hidden)]
 pub use secrets::{masked, without_values};
@@ -43,4 +46,4 @@ pub use server::{ForeignConfig, ServedConfig, begin};
 #[doc(hidden)]
 pub use tokens::{TokenEntry, read_tokens};
 #[doc(hidden)]
-pub use watch::ServeWatch;
+pub use watch::{ServeWatch, WatchedDocument};

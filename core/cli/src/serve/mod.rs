@@ -11,7 +11,6 @@
 mod address;
 mod beside;
 mod check;
-mod status;
 
 use crate::Outcome;
 use crate::args::{Serve, Triggers};

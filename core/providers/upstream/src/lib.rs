@@ -31,6 +31,7 @@ mod breaker;
 mod calls;
 mod completion;
 mod declared;
+mod figures;
 mod names;
 mod options;
 mod owners;
@@ -50,7 +51,7 @@ pub use provider::UpstreamProvider;
 pub use server::UpstreamServer;
 pub use summary::UpstreamSummary;
 
-use mcp_resources_client::{ConfigError, ServerConfig, Target};
+use mcp_resources_client::{ClientCredentials, ConfigError, ServerConfig, Target};
 use mcp_resources_engine::client::{Access, AllowList};
 use mcp_resources_engine::guard::Glob;
 use server::{NoteFn, lock};
@@ -73,6 +74,7 @@ struct ServerKey {
     target: String,
     timeout: Option<u64>,
     idle: Option<u64>,
+    credentials: Option<ClientCredentials>,
 }
 
 impl Upstreams {
@@ -105,6 +107,11 @@ impl Upstreams {
     /// All servers, in the order in which agents named them.
     pub fn servers(&self) -> Vec<Arc<UpstreamServer>> {
         lock(&self.servers).iter().map(|(_, server)| server.clone()).collect()
+    }
+
+    /// The states, subscriptions and latencies of all servers, as text for Prometheus.
+    pub fn metrics_text(&self) -> String {
+        figures::text(&self.servers())
     }
 
     /// Ends all connections, and the servers that were started.
@@ -148,6 +155,7 @@ impl Upstreams {
             target: described(&config.target),
             timeout: config.timeout,
             idle: config.idle,
+            credentials: config.credentials.clone(),
         };
         let mut servers = lock(&self.servers);
         if let Some((_, server)) = servers.iter().find(|(known, _)| *known == key) {

@@ -9,6 +9,7 @@
 //! Law: it knows no agent. What it keeps for all of them is `public`; everything else belongs to the view that asked.
 
 use crate::breaker::Breaker;
+use crate::figures::LatencyCounts;
 use crate::recent::RecentTable;
 use crate::shared_work::SharedWork;
 use crate::table::{MOST_ITEMS, MOST_PAGES, NamedTable};
@@ -79,6 +80,7 @@ pub struct UpstreamServer {
     /// The requests in flight whose clients want log messages, by number.
     logged: Mutex<HashMap<u64, LogFn>>,
     numbers: AtomicU64,
+    latency: LatencyCounts,
 }
 
 /// The connection.
@@ -189,6 +191,7 @@ impl UpstreamServer {
             failed: AtomicU64::new(0),
             logged: Mutex::default(),
             numbers: AtomicU64::new(0),
+            latency: LatencyCounts::default(),
         })
     }
 
@@ -215,6 +218,10 @@ impl UpstreamServer {
     /// The numbers of requests that it has answered, and not answered.
     pub fn requests(&self) -> (u64, u64) {
         (self.answered.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn latency(&self) -> &LatencyCounts {
+        &self.latency
     }
 
     /// Whether it is left alone, because it has not answered.
@@ -271,12 +278,14 @@ impl UpstreamServer {
         let _logged = log.map(|log| self.logging(log));
         let scope = ListScope { server: None, timeout: has_no_end.then_some(Millis::MAX), progress };
         let client = self.client()?.with(scope);
+        let begun = Instant::now();
         let mut outcome = client.request(method, params).await;
         let is_lost = matches!(&outcome, Err(ClientError::Failed(Failure::Unreachable { .. })));
         if is_lost && only_reads && self.about().is_some() {
             outcome = client.request(method, params).await;
         }
         self.judge(outcome.as_ref().err());
+        self.latency.add(begun.elapsed());
         outcome.map_err(UpstreamError::Client)
     }
 
@@ -327,6 +336,7 @@ impl UpstreamServer {
         }
         let mut config = ServerConfig::new(&*self.name, self.config.target.clone(), AllowList::Everything);
         config.timeout = self.config.timeout;
+        config.credentials.clone_from(&self.config.credentials);
         let server = Arc::downgrade(self);
         let note = self.note.clone();
         let mut limits = ClientLimits::default();
