@@ -15,7 +15,12 @@ from vectors import ROOT
 
 LANGUAGES = ("rust", "python", "node")
 CASES = json.loads((ROOT / "tests" / "fixtures" / "upstream.json").read_text())["cases"]
-LISTED = {"resources/list": "uri", "resources/templates/list": "uriTemplate", "tools/list": "name", "prompts/list": "name"}
+LISTED = {
+    "resources/list": "uri",
+    "resources/templates/list": "uriTemplate",
+    "tools/list": "name",
+    "prompts/list": "name",
+}
 
 
 def entry(spec: dict[str, Any], name: str) -> dict[str, Any]:
@@ -74,7 +79,7 @@ def asking(server: Server, era: str, number: int, step: dict[str, Any]) -> dict[
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_the_cases(command: Any, case: dict[str, Any], language: str, era: str) -> None:
-    """S-12, S-13, S-14: list, read, completion, update, templates, tools; hidden is absent; a dead server costs itself."""
+    """S-12, S-13, S-14: list, read, completion, update, templates, tools; hidden is absent; a dead one costs itself."""
     servers = {name: entry(spec, name) for name, spec in case["servers"].items()}
     with running(command(language, servers)) as server:
         if era == "legacy":
@@ -127,9 +132,7 @@ def watch(server: Server, era: str, uris: list[str]) -> None:
     ],
 )
 def test_a_wrong_option_is_named(command: Any, servers: dict[str, Any], named: str, language: str) -> None:
-    done = subprocess.run(
-        command(language, servers), input="", capture_output=True, text=True, timeout=30, check=False
-    )
+    done = subprocess.run(command(language, servers), input="", capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert done.stdout == ""
     assert named in done.stderr
