@@ -73,7 +73,7 @@ def table(rows: list[Row]) -> str:
     lines = ["| option | value | default | what it does |", "| --- | --- | --- | --- |"]
     for row in rows:
         # An endpoint of `api` is described in the text.
-        for one in [row, *(row["members"] if row["name"] == "databases" else [])]:
+        for one in [row, *(row["members"] if row["name"] in ("databases", "servers") else [])]:
             default = "must be given" if one["default"] is None else f"`{one['default']}`"
             lines.append(f"| `{one['name']}` | {one['kind']} | {default} | {one['about']} |")
     return "\n".join(lines) + "\n"
@@ -89,7 +89,10 @@ def shapes(tables: dict[str, list[Row]]) -> Iterator[Shape]:
             yield "ApiEndpoint", "", "One endpoint of an API.", endpoint
             rest = [row for row in members if row["name"] != "endpoints"]
             yield "ApiDocument", "", "The operations of an OpenAPI document that are endpoints of an API.", rest
-        if kind == "db":
+        if kind == "upstream":
+            [entry] = [row["members"] for row in rows if row["name"] == "servers"]
+            yield "ServerEntry", "", "A server for {upstream}: a `command` or a `url`, and what is served of it.", entry
+        elif kind == "db":
             [members] = [row["members"] for row in rows if row["name"] == "databases"]
             given = [row for row in members if row["default"] is None]
             rest = [row for row in members if row["default"] is not None]
@@ -104,7 +107,8 @@ def sentences(row: Row, spell: dict[str, str]) -> str:
     default, text = row["default"], [row["about"]]
     if row["type"] in ("size", "time"):
         unit = "a number of bytes" if row["type"] == "size" else "milliseconds"
-        text.append(f'A text such as `"{default}"`, or {unit}.')
+        example = "10min" if default == "null" else default
+        text.append(f'A text such as `"{example}"`, or {unit}.')
     between = re.fullmatch(r"a (?:whole number|time) from (\w+ to \w+)", row["kind"])
     if between:
         text.append(f"From {between[1]}.")

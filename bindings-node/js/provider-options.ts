@@ -312,6 +312,44 @@ export interface ResultsOptions {
   readonly file?: string | null;
 }
 
+/** A server for {@link upstream}: a `command` or a `url`, and what is served of it. */
+export interface ServerEntry {
+  /** The program of the server, which is started when it is first needed, and used over its stdin and stdout. */
+  readonly command?: string;
+  /** The arguments of `command`. Default: none. */
+  readonly args?: string | readonly string[];
+  /**
+   * Environment variables of `command`, in addition to those of this process: their values, or the variables that
+   * contain them. Default: none.
+   */
+  readonly env?: Readonly<Record<string, string | EnvVariable>>;
+  /** The working directory of `command`. Default: that of this process. */
+  readonly cwd?: string | null;
+  /** The URL of a server over HTTP, instead of `command`. */
+  readonly url?: string;
+  /** Headers of every request to `url`: their values, or the environment variables that contain them. Default: none. */
+  readonly headers?: Readonly<Record<string, string | EnvVariable>>;
+  /** The URIs that are served. Others do not exist for clients. `*` is all. Default `*`. */
+  readonly resources?: string | readonly string[];
+  /** The names of the tools and prompts that are served. `*` is all. Default `*`. */
+  readonly tools?: string | readonly string[];
+  /**
+   * The prefix of all URIs, tools and prompts of the server, such as `wiki`: `wiki+note://x` and `wiki_search`.
+   * Default: only names that two servers have get one.
+   */
+  readonly prefix?: string;
+  /**
+   * The maximum time for an answer of the server. No time ends the call of a tool. A text such as `"30s"`, or
+   * milliseconds. From 1ms to 1d. Default `30s`.
+   */
+  readonly timeout?: number | string;
+  /**
+   * The time without requests and subscriptions after which the server is ended. Default: it is never ended. A text
+   * such as `"10min"`, or milliseconds.
+   */
+  readonly idle?: number | string;
+}
+
 /** The options of {@link skills}, for all directories. */
 export interface SkillsOptions {
   /**

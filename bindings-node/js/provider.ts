@@ -15,6 +15,7 @@ import type {
   MetricsOptions,
   RagOptions,
   ResultsOptions,
+  ServerEntry,
   SkillsOptions,
 } from './provider-options.js';
 import type { ApiEndpoints, Collection, Embedder, Roots } from './provider-values.js';
@@ -486,6 +487,25 @@ export function rag(
  */
 export function results(options: ResultsOptions = {}): Results {
   return makeResults(native('results', options, {}, (all) => binding.NativeProvider.results(all)));
+}
+
+/**
+ * Serves what other MCP servers have: their resources, templates, tools and prompts.
+ *
+ * The servers may use any SDK, stdio or HTTP, and any protocol revision. URIs and names stay as they are, unless two servers
+ * have the same, or a server has a `prefix`. A server is started when it is first needed. One that fails does not affect the
+ * others. Updates of theirs reach the subscribers of this server. A server can have only one such provider: name all servers
+ * in one call.
+ *
+ * @param servers - the servers by name: each a URL, or an object with `command` or `url`.
+ * @throws {TypeError} an entry has neither or both of `command` and `url`, a variable is not set, or an option is wrong.
+ */
+export function upstream(servers: Readonly<Record<string, string | ServerEntry>>): Provider {
+  if (!isObject(servers)) {
+    throw new TypeError("upstream() takes servers by their names, such as { wiki: 'https://wiki.example/mcp' }");
+  }
+  const entry = (one: unknown) => withPairs(withPairs(one, 'headers'), 'env');
+  return declared('upstream', {}, { servers: pairs(servers, entry) });
 }
 
 function checkId(id: unknown): void {

@@ -30,6 +30,7 @@ export {
   rag,
   results,
   skills,
+  upstream,
 } from './provider.js';
 export type {
   ApiDocument,
@@ -47,6 +48,7 @@ export type {
   MetricsOptions,
   RagOptions,
   ResultsOptions,
+  ServerEntry,
   SkillsOptions,
 } from './provider-options.js';
 export type {

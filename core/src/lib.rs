@@ -178,6 +178,9 @@ mod guides {
     #[cfg(feature = "tools")]
     #[doc = include_str!("../../docs/tools.md")]
     mod tools {}
+    #[cfg(feature = "upstream")]
+    #[doc = include_str!("../../docs/upstream.md")]
+    mod upstream {}
 }
 
 /// Programs keep what the API returns and take what it takes, so each type of a signature has a name here.

@@ -11,7 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import httpx2
+from vectors import MODERN, check_message
 
 STUB = str(Path(__file__).with_name("stub_upstream.py"))
 PATIENCE = 30.0
@@ -85,3 +88,81 @@ def is_there(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (ProcessLookupError, FileNotFoundError):
         return False
+
+
+def messages_of(answered: httpx2.Response) -> list[dict[str, Any]]:
+    """The messages of a response: its body, or its events."""
+    text = answered.text
+    if answered.headers["content-type"].startswith("text/event-stream"):
+        data = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: {")]
+        return [json.loads(line) for line in data]
+    return [json.loads(text)]
+
+
+class Agent:
+    """A modern client over HTTP with a token. Every message that it gets is checked against the schema."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self.url, self.token = url, token
+
+    def ask(
+        self,
+        id: object,
+        method: str,
+        params: dict[str, Any] | None = None,
+        capabilities: dict[str, Any] | None = None,
+    ) -> Any:
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": capabilities or {},
+        }
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": MODERN,
+            "Mcp-Method": method,
+        }
+        if self.token is not None:
+            headers["Authorization"] = f"Bearer {self.token}"
+        given = params or {}
+        if (name := given.get("uri") or given.get("name")) is not None:
+            headers["Mcp-Name"] = name
+        body = {"jsonrpc": "2.0", "id": id, "method": method, "params": given | {"_meta": meta}}
+        answered = httpx2.post(self.url, json=body, headers=headers, timeout=30)
+        if answered.status_code in (401, 403):
+            return answered.status_code
+        messages = messages_of(answered)
+        for message in messages:
+            check_message(message, body, None)
+        return messages[-1]
+
+
+class LegacyAgent:
+    """A session of 2025-11-25 over HTTP with a token. Every message that it gets is checked against the schema."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.http = httpx2.Client(
+            base_url=url,
+            headers={"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}"},
+            timeout=30,
+        )
+
+    def __enter__(self) -> Self:
+        info = {"name": "test", "version": "1"}
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+        body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+        answered = self.http.post("", json=body)
+        check_message(messages_of(answered)[-1], body, "2025-11-25")
+        self.http.headers["Mcp-Session-Id"] = answered.headers["mcp-session-id"]
+        self.http.headers["MCP-Protocol-Version"] = "2025-11-25"
+        self.http.post("", json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
+
+    def ask(self, id: object, method: str, params: dict[str, Any] | None = None) -> Any:
+        body = {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
+        messages = messages_of(self.http.post("", json=body))
+        for message in messages:
+            check_message(message, body, "2025-11-25")
+        return messages[-1]

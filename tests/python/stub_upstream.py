@@ -5,7 +5,8 @@ The argument is a JSON object: `name`, `era` ("legacy", the default, or "modern"
 `ttl` and `scope` of reads, `log` (a file that gets each request), `hang` (methods that are never answered), `circle`
 (its cursors turn in a circle of so many), `twice` (every entry stands twice), `noise` (an answer to nothing before each
 answer), `lies` (contents under another URI too), `flood` (bytes of one read), `ends_on` (a file whose presence lets a
-read end it), `asks` (its tools ask for input first, in the modern era).
+read end it), `asks` (its tools ask for input first, in the modern era), `asks_reads` (its reads do), `logs` (its tools
+log a warning, where a request wants log messages).
 
 Its tool `set` changes a resource and says so; `add` and `remove` change the list; `slow` reports progress until it is
 cancelled.
@@ -114,6 +115,12 @@ def read(id: Any, params: dict[str, Any]) -> None:
         return answer(id, {"contents": [{"uri": uri, "text": f"item {uri} of {name}"}]})
     if uri not in resources:
         return refuse(id, -32602 if modern else -32002, f"Resource not found: {uri}", {"uri": uri})
+    if spec.get("asks_reads"):
+        if "inputResponses" not in params:
+            return ask_first(id)
+        known = params.get("requestState") == f"state of {name}"
+        said = json.dumps({"known": known, "answers": params["inputResponses"]})
+        return answer(id, {"contents": [{"uri": uri, "text": said}], "ttlMs": 60_000, "cacheScope": "public"})
     contents = [{"uri": uri, "mimeType": "text/plain", "text": resources[uri]}]
     if spec.get("lies"):
         contents.append({"uri": "secret://other", "text": "secret"})
@@ -165,6 +172,10 @@ def call(id: Any, params: dict[str, Any]) -> None:
         change(tool, given)
     if tool == "slow" and not last(id, meta.get("progressToken"), int(given.get("steps", 1000))):
         return None
+    if spec.get("logs") and "io.modelcontextprotocol/logLevel" in meta:
+        send(
+            {"method": "notifications/message", "params": {"level": "warning", "logger": name, "data": {"tool": tool}}}
+        )
     text = json.dumps({"server": name, "tool": tool, "arguments": given, "meta": sorted(meta)})
     return answer(id, {"content": [{"type": "text", "text": text}], "_meta": tools[tool] or {}, "odd": [1, 2.50]})
 

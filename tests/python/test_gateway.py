@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from gateway import asked, configured, is_there, noting, over_http, stub
+from gateway import Agent, LegacyAgent, asked, configured, is_there, noting, over_http, stub
 from process import Server, eventually, running
 
 Start = Callable[..., Any]
@@ -369,37 +369,6 @@ def worlds(tmp_path: Path) -> tuple[dict[str, Any], dict[str, Path]]:
     return servers, logs
 
 
-class Agent:
-    """A modern client over HTTP with a token."""
-
-    def __init__(self, url: str, token: str | None) -> None:
-        self.url, self.token = url, token
-
-    def ask(self, id: object, method: str, params: dict[str, Any] | None = None) -> Any:
-        meta = {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        headers = {
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": "2026-07-28",
-            "Mcp-Method": method,
-        }
-        if self.token is not None:
-            headers["Authorization"] = f"Bearer {self.token}"
-        given = params or {}
-        if (name := given.get("uri") or given.get("name")) is not None:
-            headers["Mcp-Name"] = name
-        body = {"jsonrpc": "2.0", "id": id, "method": method, "params": given | {"_meta": meta}}
-        answered = httpx2.post(self.url, json=body, headers=headers, timeout=30)
-        if answered.status_code in (401, 403):
-            return answered.status_code
-        text = answered.text
-        if answered.headers["content-type"].startswith("text/event-stream"):
-            text = [line for line in text.splitlines() if line.startswith("data: {")][-1].removeprefix("data: ")
-        return json.loads(text)
-
-
 def test_two_agents_have_two_worlds(program: Path, tmp_path: Path) -> None:
     """S-10, S-12, S-15: lists, reads, completion, tools; what another agent has is answered as what nobody has."""
     servers, logs = worlds(tmp_path)
@@ -442,6 +411,22 @@ def test_two_agents_have_two_worlds(program: Path, tmp_path: Path) -> None:
         assert reads.count("same://2") == 1
         assert {line["params"]["uri"] for line in asked(logs["a"], "resources/read")} == {"note://pub/1"}
         assert len(asked(logs["both"], "server/discover")) == 1, "both agents share the server"
+
+
+def test_an_older_session_over_http_has_its_world(program: Path, tmp_path: Path) -> None:
+    """S-10, S-12: the same world in a session of an older revision; every answer is valid under its schema."""
+    servers, _ = worlds(tmp_path)
+    with (
+        over_http(program, configured(tmp_path, servers, AGENTS)) as gateway,
+        LegacyAgent(gateway.url, "token-of-one") as one,
+    ):
+        assert uris(one) == ["note://pub/1", "same://1", "same://2"]  # type: ignore[arg-type]
+        assert names(one) == ["echo"]  # type: ignore[arg-type]
+        assert read(one, "note://pub/1") == "a1"  # type: ignore[arg-type]
+        assert read(one, "note://hid/1") == -32002  # type: ignore[arg-type]
+        assert json.loads(call(one, "echo", n=1)["content"][0]["text"])["arguments"] == {"n": 1}  # type: ignore[arg-type]
+        templates = everything(one, "resources/templates/list", "resourceTemplates")  # type: ignore[arg-type]
+        assert [template["uriTemplate"] for template in templates] == ["item://a/{id}"]
 
 
 def test_a_cursor_is_one_agents(program: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from vectors import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
-UPSTREAMS = ("fastmcp", "ours-node", "ours-python", "python-sdk", "python-sdk-low", "ts-sdk", "ts-sdk-1")
+UPSTREAMS = ("fastmcp", "ours-node", "ours-python", "python-sdk", "python-sdk-low", "rmcp", "ts-sdk", "ts-sdk-1")
 UPDATES = ("ours-node", "ours-python", "python-sdk-low", "ts-sdk")
 """Those that send updates in the era that the gateway agrees on, over both transports."""
 TOKEN = "token-of-a-test"
@@ -77,7 +77,7 @@ async def listed(client: Client) -> set[str]:
 async def test_servers_of_every_sdk_behind_one(
     program: Path, reached: dict[str, str], tmp_path: Path, upstream: str, transport: str, mode: str
 ) -> None:
-    """S-12, S-13, S-14: seven servers of five SDKs, over both transports, in both eras up and down."""
+    """S-12, S-13, S-14: eight servers of six SDKs, over both transports, in both eras up and down."""
     servers = entries(reached, upstream)
     agents = {"tester": {"token": TOKEN, "mcpServers": {name: {"resources": "*"} for name in servers}}}
     file = configured(tmp_path, servers, agents)

@@ -19,6 +19,7 @@ __all__ = [
     "RagOptions",
     "ResultsOptions",
     "Root",
+    "ServerEntry",
     "SkillsOptions",
 ]
 
@@ -269,3 +270,35 @@ class SkillsOptions(TypedDict, total=False):
     """The maximum number of files in `resources/list`; all can be read. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
+
+
+class ServerEntry(TypedDict, total=False):
+    """A server for `upstream`: a `command` or a `url`, and what is served of it."""
+
+    command: str
+    """The program of the server, which is started when it is first needed, and used over its stdin and stdout."""
+    args: str | Sequence[str]
+    """The arguments of `command`. Default: none."""
+    env: Mapping[str, str | EnvVariable]
+    """Environment variables of `command`, in addition to those of this process: their values, or the variables that
+    contain them. Default: none."""
+    cwd: Root | None
+    """The working directory of `command`. Default: that of this process."""
+    url: str
+    """The URL of a server over HTTP, instead of `command`."""
+    headers: Mapping[str, str | EnvVariable]
+    """Headers of every request to `url`: their values, or the environment variables that contain them. Default:
+    none."""
+    resources: str | Sequence[str]
+    """The URIs that are served. Others do not exist for clients. `*` is all. Default `*`."""
+    tools: str | Sequence[str]
+    """The names of the tools and prompts that are served. `*` is all. Default `*`."""
+    prefix: str
+    """The prefix of all URIs, tools and prompts of the server, such as `wiki`: `wiki+note://x` and `wiki_search`.
+    Default: only names that two servers have get one."""
+    timeout: int | str
+    """The maximum time for an answer of the server. No time ends the call of a tool. A text such as `"30s"`, or
+    milliseconds. From 1ms to 1d. Default `30s`."""
+    idle: int | str
+    """The time without requests and subscriptions after which the server is ended. Default: it is never ended. A text
+    such as `"10min"`, or milliseconds."""

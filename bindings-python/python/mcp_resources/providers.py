@@ -38,6 +38,7 @@ from .provider_options import (
     RagOptions,
     ResultsOptions,
     Root,
+    ServerEntry,
     SkillsOptions,
 )
 
@@ -60,6 +61,7 @@ __all__ = [
     "Results",
     "ResultsOptions",
     "Root",
+    "ServerEntry",
     "SkillsOptions",
     "api",
     "clock",
@@ -74,6 +76,7 @@ __all__ = [
     "rag",
     "results",
     "skills",
+    "upstream",
 ]
 
 
@@ -424,6 +427,28 @@ def skills(paths: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[
         TypeError: an option does not exist, or its value has the wrong type.
     """
     return declared("skills", {"paths": _paths(paths), **options})
+
+
+def upstream(servers: Mapping[str, str | ServerEntry]) -> Provider:
+    """Serves what other MCP servers have: their resources, templates, tools and prompts.
+
+    The servers may use any SDK, stdio or HTTP, and any protocol revision. URIs and names stay as they are, unless two
+    servers have the same, or a server has a `prefix`. A server is started when it is first needed. One that fails does
+    not affect the others. Updates of theirs reach the subscribers of this server. A server can have only one such
+    provider: name all servers in one call.
+
+    Args:
+        servers: the servers by name: each a URL, or a mapping with `command` or `url`.
+
+    Raises:
+        RegistrationError: an entry has neither or both of `command` and `url`, a variable is not set, or the value of
+            an option is not allowed.
+        TypeError: an option does not exist, or its value has the wrong type.
+    """
+    if not isinstance(servers, Mapping):
+        raise TypeError("upstream() takes servers by their names, such as {'wiki': 'https://wiki.example/mcp'}")
+    entries = {name: _options(entry) if isinstance(entry, Mapping) else entry for name, entry in servers.items()}
+    return declared("upstream", {"servers": entries})
 
 
 def _options(options: Mapping[str, object]) -> dict[str, object]:

@@ -176,8 +176,14 @@ pub(crate) struct Gateway {
     /// Serve this agent alone
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+    /// Serve /health and /metrics at an address of their own
+    #[arg(long, value_name = "ADDRESS", value_parser = HttpAddress::parse, requires = "http")]
+    pub(crate) status: Option<HttpAddress>,
+    /// Read the file again when it changes, as on SIGHUP
+    #[arg(long)]
+    pub(crate) watch_config: bool,
     /// Print what each agent has, and serve nothing
-    #[arg(long, conflicts_with = "http")]
+    #[arg(long, conflicts_with_all = ["http", "watch_config"])]
     pub(crate) list: bool,
 }
 

@@ -33,6 +33,7 @@ mod output;
 mod read;
 mod select;
 mod serve;
+mod status;
 mod token;
 mod tokens;
 mod watch;

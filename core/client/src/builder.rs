@@ -191,7 +191,13 @@ impl ClientBuilder {
             if let Some(info) = &self.info {
                 options.info = info.clone();
             }
-            links.push(Arc::new(ServerHandle::start(server.target, options, hooks.clone(), &runtime)));
+            links.push(Arc::new(ServerHandle::start(
+                server.target,
+                server.credentials,
+                options,
+                hooks.clone(),
+                &runtime,
+            )));
         }
         Ok(Client::new(Inner::new(links, hooks, self.limits.pages)))
     }

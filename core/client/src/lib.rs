@@ -58,7 +58,7 @@ pub use mcp_resources_engine::client::{
 };
 pub use runtime::runtime;
 // Hidden, for the command: a gateway leaves no server behind.
-pub use target::{StreamConnector, Target};
+pub use target::{ClientCredentials, StreamConnector, Target};
 #[doc(hidden)]
 pub use transport::guard_children;
 pub use watch::Watch;

@@ -4,7 +4,7 @@
 //! event sources.
 
 use crate::hooks::{Answers, HearFn, Heard, Hooks, ProgressFn};
-use crate::target::Target;
+use crate::target::{ClientCredentials, Target};
 use crate::transport::{ClientTransport, Inbound};
 use crate::watching::ClientWatching;
 use mcp_resources_engine::client::{
@@ -66,6 +66,7 @@ impl ServerHandle {
     /// Starts the task, which does nothing until the first command.
     pub(super) fn start(
         target: Target,
+        credentials: Option<ClientCredentials>,
         options: MachineOptions,
         hooks: Arc<Hooks>,
         runtime: &tokio::runtime::Handle,
@@ -81,6 +82,7 @@ impl ServerHandle {
             longest: options.limits.message,
             machine: Machine::new(options),
             target: Arc::new(target),
+            credentials: credentials.map(Arc::new),
             hooks,
             clock: EngineClock::new(),
             back: commands.downgrade(),
@@ -178,6 +180,7 @@ type OpeningTransport = Pin<Box<dyn Future<Output = Result<ClientTransport, Stri
 struct LinkTask {
     machine: Machine,
     target: Arc<Target>,
+    credentials: Option<Arc<ClientCredentials>>,
     hooks: Arc<Hooks>,
     clock: EngineClock,
     longest: usize,
@@ -352,8 +355,10 @@ impl LinkTask {
                     let target = self.target.clone();
                     let longest = self.longest;
                     self.inbound = Some(receiver);
-                    self.opening =
-                        Some(Box::pin(async move { ClientTransport::open(&target, sender, longest).await }));
+                    let credentials = self.credentials.clone();
+                    self.opening = Some(Box::pin(async move {
+                        ClientTransport::open(&target, credentials.as_deref(), sender, longest).await
+                    }));
                 }
                 Effect::Disconnect { why } => {
                     self.fail_about(&why);

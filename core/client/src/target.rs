@@ -34,6 +34,31 @@ pub enum Target {
     Stream(StreamConnector),
 }
 
+/// What a client shows an authorization server for a token of its own: the grant `client_credentials` of OAuth 2.0
+/// (RFC 6749, section 4.4).
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientCredentials {
+    /// The token endpoint.
+    pub token_url: String,
+    /// The client's id there.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: String,
+    /// The scopes to ask for, with spaces between; `None` for those that the server gives.
+    pub scope: Option<String>,
+}
+
+/// The secret is not shown.
+impl fmt::Debug for ClientCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientCredentials")
+            .field("token_url", &self.token_url)
+            .field("client_id", &self.client_id)
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A function that opens a stream to a server: see [`Target::connector`].
 #[derive(Clone)]
 pub struct StreamConnector(Arc<dyn Fn() -> io::Result<BoxedStream> + Send + Sync>);

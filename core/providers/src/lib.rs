@@ -17,6 +17,7 @@
 //! - [`docs`] serves pages of Markdown with full-text search, [`rag`] passages of documents that questions find.
 //! - [`db`] serves tables of databases, [`api`] answers of HTTP APIs, [`metrics`] series of numbers.
 //! - [`results`] keeps what a program has computed, until it expires.
+//! - [`upstream`] serves what other MCP servers have.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod registry;
@@ -49,3 +50,5 @@ pub use mcp_resources_provider_text::{Docs, docs};
 pub use mcp_resources_provider_text::{Rag, rag};
 #[cfg(feature = "skills")]
 pub use mcp_resources_provider_text::{Skills, skills};
+#[cfg(all(feature = "upstream", unix))]
+pub use mcp_resources_provider_upstream::{self as upstream, Upstream};

@@ -65,6 +65,8 @@ const ENTRIES: &[KindEntry] = &[
     entry::<crate::Results>(),
     #[cfg(feature = "skills")]
     entry::<crate::Skills>(),
+    #[cfg(all(feature = "upstream", unix))]
+    entry::<crate::Upstream>(),
 ];
 
 /// Their names.

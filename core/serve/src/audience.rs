@@ -40,6 +40,12 @@ pub(crate) fn policy<'s>(
             let mut schemes: Vec<&String> = uris.iter().flat_map(|uris| &uris.schemes).collect();
             schemes.sort_unstable();
             schemes.dedup();
+            if schemes.is_empty() {
+                let reason = format!(
+                    ".for: the URIs of {kind} are not known before its servers are asked; write rules in guard.groups"
+                );
+                return Err(document.named_entry(kind, first, reason));
+            }
             for scheme in schemes {
                 require(first, format!("{scheme}:**"), groups.clone())?;
             }

@@ -14,7 +14,7 @@ use mcp_resources_engine::option::{NamedOptions, OptionError, OptionValue};
 use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::suggest::unexpected;
 use mcp_resources_providers::registry;
-use mcp_resources_runtime::transport::{AuditRotation, document_value, read_policy};
+use mcp_resources_runtime::transport::{AuditFile, AuditRotation, document_value, read_policy};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -289,7 +289,7 @@ impl ServerSection {
 }
 
 impl GuardSection {
-    fn parse(value: &Value) -> Result<Self, String> {
+    pub(crate) fn parse(value: &Value) -> Result<Self, String> {
         let source = value.clone();
         if let Some(wrong) = value.get("principals").filter(|given| !given.is_object() && !given.is_null()) {
             let form = "an object with the rules of each name, such as {bob: {deny: [\"**/drafts/**\"]}}";
@@ -333,6 +333,15 @@ impl GuardSection {
 }
 
 impl AuditSection {
+    /// Opens the file. A relative path begins at `folder`.
+    pub(crate) fn open(&self, folder: &Path) -> Result<AuditFile, String> {
+        let file = AuditFile::open(folder.join(&self.file)).map_err(|error| format!("guard.{error}"))?;
+        Ok(match self.rotation {
+            Some(rotation) => file.rotated(rotation),
+            None => file,
+        })
+    }
+
     /// A path, or an object.
     fn parse(value: Value) -> Result<Self, String> {
         const KEYS: [&str; 3] = ["file", "max_bytes", "keep"];

@@ -18,6 +18,7 @@ mod bus;
 mod document;
 mod log;
 mod opened;
+mod opened_guard;
 mod pushed;
 mod running;
 mod secrets;
@@ -38,6 +39,8 @@ pub use log::{ConfigLog, ConfigMessage};
 #[doc(hidden)]
 pub use opened::{FILE_OPTIONS, OpenedConfig};
 #[doc(hidden)]
+pub use opened_guard::OpenedGuard;
+#[doc(hidden)]
 pub use running::RunningConfig;
 #[doc(hidden)]
 pub use secrets::{masked, without_values};
@@ -46,4 +49,4 @@ pub use server::{ForeignConfig, ServedConfig, begin};
 #[doc(hidden)]
 pub use tokens::{TokenEntry, read_tokens};
 #[doc(hidden)]
-pub use watch::ServeWatch;
+pub use watch::{ServeWatch, WatchedDocument};

@@ -100,15 +100,8 @@ impl OpenedConfig {
         let all = sources.iter().map(|opened| (&*opened.declared.kind, &*opened.uris));
         let policy = audience::policy(&document, document.guard.policy.clone(), all)?;
         Guard::new(&policy, false).map_err(|error| document.named(error.to_string()))?;
-        let audit = document.guard.audit.as_ref().map(|audit| {
-            let file = AuditFile::open(folder.join(&audit.file))
-                .map_err(|error| document.named(format!("guard.{error}")))?;
-            Ok::<_, String>(match audit.rotation {
-                Some(rotation) => file.rotated(rotation),
-                None => file,
-            })
-        });
-        let audit = audit.transpose()?;
+        let audit = document.guard.audit.as_ref().map(|audit| audit.open(&folder));
+        let audit = audit.transpose().map_err(|reason| document.named(reason))?;
         let keys = match document.keys.is_empty() {
             true => bus::keys_of_environment()?,
             false => document.keys.clone(),

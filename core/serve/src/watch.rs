@@ -37,8 +37,9 @@ struct SharedWatch {
     is_asked: AtomicBool,
 }
 
-/// The document as it was seen.
-struct WatchedDocument {
+/// A file of configuration as it was seen, to notice its changes.
+#[derive(Debug)]
+pub struct WatchedDocument {
     /// The state that was read last.
     read: Option<FileState>,
     /// The state at the last look.
@@ -141,8 +142,17 @@ impl SharedWatch {
 }
 
 impl WatchedDocument {
+    /// The time between two looks.
+    pub const LOOK: Duration = LOOK;
+
+    /// The file as it is now.
+    pub fn new(path: &std::path::Path) -> Self {
+        let seen = FileState::of(path);
+        Self { read: seen, last: seen }
+    }
+
     /// Whether the file is another one, and no longer being written. A file that is not there has not changed.
-    fn has_changed(&mut self, path: &std::path::Path) -> bool {
+    pub fn has_changed(&mut self, path: &std::path::Path) -> bool {
         let now = FileState::of(path);
         let is_settled = now.is_some() && now == self.last;
         self.last = now;

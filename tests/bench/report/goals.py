@@ -89,6 +89,7 @@ def goals(results: Results) -> Iterator[Goal]:
     yield from _client(results)
     yield from _tools(results)
     yield from _attached(results)
+    yield from _gateway(results)
     yield from _metrics(results)
 
 
@@ -118,6 +119,15 @@ def _attached(results: Results) -> Iterator[Goal]:
         yield Goal("W13", f"CPU of a read, {server} alone over {server} with ours in front", 40, found, below=False)
         found = results.ratio("W13-tool", f"{server}, in front", server)
         yield Goal("W13", f"CPU of a tool's call, {server} with ours in front over {server} alone", 0.7, found)
+
+
+def _gateway(results: Results) -> Iterator[Goal]:
+    ours, peer = "ours-command, gateway", "fastmcp, gateway"
+    for name in ("W14-read", "W14-read/modern"):
+        row, alone = results.row(name, ours), results.row(name, "ours-rust")
+        added = row.more_than(alone, "p50_us") if row and alone else None
+        yield Goal(name, "p50 that the gateway adds to a read", 100, added, unit="µs")
+        yield Goal(name, "CPU of a read, fastmcp as a proxy over the gateway", 10, results.ratio(name, peer, ours), below=False)
 
 
 def _metrics(results: Results) -> Iterator[Goal]:

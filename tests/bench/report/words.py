@@ -134,6 +134,15 @@ KINDS = {
         "read `bench://item/{id}` of an SDK's server, alone and with ours attached, stdio", (CPU, RATE), CPU
     ),
     "W13-tool": Kind("call its tool `echo(text)`, which stays with the SDK, stdio", (CPU, RATE), CPU),
+    "W14-read": Kind(
+        "read `bench://item/{id}` of one server, alone and through a gateway, stdio", (P50, CPU, RATE), CPU
+    ),
+    "W14-http": Kind("the same over one HTTP connection", (P50, P99, CPU, RATE), CPU),
+    "W14-tool": Kind("call `echo(text)` of one server, alone and through a gateway, stdio", (P50, CPU, RATE), CPU),
+    "W14-list": Kind("list 1,000 resources of ten servers through a gateway, stdio", (CPU_LIST, LISTS_S), CPU_LIST),
+    "W14-listeners": Kind(
+        "1,000 HTTP listeners of a resource of one server, alone and through a gateway", (MEMORY, FAN_OUT, TOLD), MEMORY
+    ),
     "W18": Kind("read a key of a configuration file, stdio", (P50, CPU, RATE), CPU),
     "W19-1": Kind("call the tool `echo(text)`, one at a time, stdio", (P50, CPU, RATE), CPU),
     "W19-64": Kind("call the tool `echo(text)`, 64 in flight, stdio", (CPU, RATE), CPU),

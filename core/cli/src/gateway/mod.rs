@@ -3,7 +3,7 @@
 //! ```text
 //!  a file ──▶ worlds: an agent, its servers ──▶ a ResourceServer each ──▶ stdio: one world
 //!     ▲           └──▶ Upstreams, shared                             └──▶ HTTP: the token chooses the world
-//!     └── SIGHUP: read again; what has not changed stays
+//!     └── SIGHUP, or a change (--watch-config): read again; what has not changed stays
 //! ```
 //!
 //! Law: stdout contains protocol messages only. A wrong file is one sentence, before anything is started. No server that was
@@ -17,12 +17,15 @@ use crate::Outcome;
 use crate::args::{Gateway, HttpAddress};
 use crate::error::Failed;
 use crate::output;
+use crate::status::StatusListener;
 use agents::GatewayAgents;
 use mcp_resources_client::{ClientConfig, guard_children};
 use mcp_resources_engine::http::Auth;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_provider_upstream::Upstreams;
 use mcp_resources_runtime::server::{HttpBuilder, ResourceServer};
+use mcp_resources_serve::{OpenedGuard, WatchedDocument};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
@@ -32,7 +35,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
-use world::{World, WorldConfig};
+use world::{GatewayGuard, World, WorldConfig};
 
 /// The longest time for ending the servers. A child has 2 s after the end of its input, and 2 s after SIGTERM.
 const ENDING: Duration = Duration::from_secs(8);
@@ -42,7 +45,7 @@ const HELD: Duration = Duration::from_secs(2);
 
 /// Serves until stdin closes, or a signal ends it.
 pub(crate) fn run(args: &Gateway) -> Outcome {
-    let worlds = worlds(args)?;
+    let GatewayPlan { worlds, guard } = plan(args, !args.list)?;
     if let Err(error) = guard_children() {
         output::say("warning", &format!("servers may outlive a gateway that is killed: {error}"));
     }
@@ -54,7 +57,7 @@ pub(crate) fn run(args: &Gateway) -> Outcome {
         let mut signals = EndSignals::new()?;
         let served = match args.list {
             true => listing::print(&upstreams, worlds).await,
-            false => serve(args, worlds, &upstreams, &mut signals).await,
+            false => serve(args, GatewayPlan { worlds, guard }, &upstreams, &mut signals).await,
         };
         tokio::select! {
             _ = timeout(ENDING, upstreams.close()) => {}
@@ -68,10 +71,20 @@ pub(crate) fn run(args: &Gateway) -> Outcome {
     ended
 }
 
-/// The worlds that the arguments and the file ask for.
-fn worlds(args: &Gateway) -> Result<Vec<WorldConfig>, Failed> {
+/// What the arguments and the file ask for.
+struct GatewayPlan {
+    worlds: Vec<WorldConfig>,
+    guard: GatewayGuard,
+}
+
+/// Reads the file. `opens`: whether its audit log is opened.
+fn plan(args: &Gateway, opens: bool) -> Result<GatewayPlan, Failed> {
     let config = ClientConfig::load(&args.config)?;
     let file = args.config.display();
+    let guard = config.guard().unwrap_or(&Value::Null);
+    let guard = OpenedGuard::open(guard, config.folder(), opens)
+        .map_err(|reason| Failed::usage(format!("{file}: {reason}")))?;
+    let guard = GatewayGuard::new(guard);
     let agents: Vec<Option<String>> = match &args.agent {
         Some(agent) => vec![Some(agent.clone())],
         None if args.http.is_some() || args.list => {
@@ -101,21 +114,29 @@ fn worlds(args: &Gateway) -> Result<Vec<WorldConfig>, Failed> {
             )));
         }
     }
-    Ok(worlds)
+    Ok(GatewayPlan { worlds, guard })
 }
 
 async fn serve(
     args: &Gateway,
-    configs: Vec<WorldConfig>,
+    plan: GatewayPlan,
     upstreams: &Arc<Upstreams>,
     signals: &mut EndSignals,
 ) -> Outcome {
     // Registered before anything is opened, so that an early signal is not lost.
     let mut hangups = signal(SignalKind::hangup()).map_err(system)?;
+    let GatewayPlan { worlds: configs, mut guard } = plan;
     let mut worlds = Vec::with_capacity(configs.len());
     for config in configs {
-        worlds.push(World::new(config, upstreams)?);
+        worlds.push(World::new(config, &guard, upstreams)?);
     }
+    if let Some(address) = &args.status {
+        let listener = StatusListener::bind(address).await.map_err(Failed::usage)?;
+        output::say("note", &format!("health and metrics at http://{}", listener.address().map_err(system)?));
+        let counted = upstreams.clone();
+        tokio::spawn(listener.serve(Arc::new(move || counted.metrics_text())));
+    }
+    let mut document = WatchedDocument::new(&args.config);
     let agents = match args.http.is_some() && worlds.iter().any(|world| world.agent.is_some()) {
         true => Some(GatewayAgents::new(&worlds)?),
         false => None,
@@ -129,11 +150,16 @@ async fn serve(
     };
     tokio::pin!(served);
     loop {
+        let changed = async {
+            while !args.watch_config || !document.has_changed(&args.config) {
+                tokio::time::sleep(WatchedDocument::LOOK).await;
+            }
+        };
         tokio::select! {
             ended = &mut served => return ended,
-            Some(()) = hangups.recv() => {
+            () = async { tokio::select! { Some(()) = hangups.recv() => {}, () = changed => {} } } => {
                 let file = args.config.display();
-                match reload(args, &mut worlds, agents.as_ref(), upstreams) {
+                match reload(args, &mut worlds, &mut guard, agents.as_ref(), upstreams) {
                     Ok(0) => output::say("note", &format!("{file}: read again, no agent has changed")),
                     Ok(_) => output::say("note", &format!("{file}: read again, with its changes")),
                     Err(Failed::Message { text, .. }) => {
@@ -150,10 +176,12 @@ async fn serve(
 fn reload(
     args: &Gateway,
     worlds: &mut Vec<World>,
+    guard: &mut GatewayGuard,
     agents: Option<&GatewayAgents>,
     upstreams: &Arc<Upstreams>,
 ) -> Result<usize, Failed> {
-    let configs = self::worlds(args)?;
+    let GatewayPlan { worlds: configs, guard: other } = plan(args, false)?;
+    guard.update(other).map_err(|reason| Failed::usage(format!("{}: {reason}", args.config.display())))?;
     let has_agents = configs.iter().any(|config| config.agent.is_some());
     if args.http.is_some() && has_agents != agents.is_some() {
         return Err(Failed::usage(
@@ -169,9 +197,9 @@ fn reload(
         let replaced = match worlds.iter().position(|world| world.agent == config.agent) {
             Some(at) => {
                 next.push(worlds.swap_remove(at));
-                next.last_mut().map_or(Ok(false), |world| world.replace(config, upstreams))
+                next.last_mut().map_or(Ok(false), |world| world.replace(config, guard, upstreams))
             }
-            None => World::new(config, upstreams).map(|world| next.push(world)).map(|()| true),
+            None => World::new(config, guard, upstreams).map(|world| next.push(world)).map(|()| true),
         };
         match replaced {
             Ok(is_other) => changed += usize::from(is_other),

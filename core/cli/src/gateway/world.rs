@@ -5,11 +5,15 @@ use crate::output;
 use mcp_resources_client::{ClientConfig, ServerConfig};
 use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::engine::ServerInfo;
+use mcp_resources_engine::guard::{AuditRecord, Policy};
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_provider_upstream::{UpstreamProvider, Upstreams};
 use mcp_resources_runtime::server::{Builder, Diagnostic, ResourceServer};
-use std::sync::{Arc, Weak};
+use mcp_resources_runtime::transport::{AuditFile, AuditSink};
+use mcp_resources_serve::OpenedGuard;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -72,6 +76,43 @@ impl WorldConfig {
     }
 }
 
+/// The rules, the limits and the audit log of all agents.
+#[derive(Debug)]
+pub(super) struct GatewayGuard {
+    policy: Policy,
+    limits: Limits,
+    audit: Option<SharedAudit>,
+}
+
+/// One file for the servers of all agents.
+#[derive(Clone, Debug)]
+struct SharedAudit(Arc<Mutex<AuditFile>>);
+
+impl AuditSink for SharedAudit {
+    fn take(&mut self, entries: &[AuditRecord]) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(entries)
+    }
+}
+
+impl GatewayGuard {
+    pub(super) fn new(guard: OpenedGuard) -> Self {
+        let OpenedGuard { policy, limits, audit } = guard;
+        Self { policy, limits, audit: audit.map(|file| SharedAudit(Arc::new(Mutex::new(file)))) }
+    }
+
+    /// Takes the rules of a file that was read again. The limits and the audit log are those of the start.
+    ///
+    /// # Errors
+    /// The limits are others.
+    pub(super) fn update(&mut self, other: Self) -> Result<(), String> {
+        if format!("{:?}", self.limits) != format!("{:?}", other.limits) {
+            return Err("guard.limits has changed; start the gateway again for that".into());
+        }
+        self.policy = other.policy;
+        Ok(())
+    }
+}
+
 /// An agent's server.
 pub(super) struct World {
     pub(super) agent: Option<String>,
@@ -83,12 +124,21 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(config: WorldConfig, upstreams: &Upstreams) -> Result<Self, Failed> {
+    pub(super) fn new(
+        config: WorldConfig,
+        guard: &GatewayGuard,
+        upstreams: &Upstreams,
+    ) -> Result<Self, Failed> {
         let longest = config.servers.iter().filter_map(|server| server.timeout).max().unwrap_or(TIMEOUT);
-        let mut limits = Limits::default();
-        limits.read_timeout = longest.max(TIMEOUT).saturating_add(BEYOND);
-        limits.completion_timeout = TIMEOUT;
-        let server = builder()
+        let mut limits = guard.limits.clone();
+        limits.read_timeout = longest.max(TIMEOUT).max(limits.read_timeout).saturating_add(BEYOND);
+        limits.completion_timeout = limits.completion_timeout.max(TIMEOUT);
+        let mut builder = builder();
+        if let Some(audit) = &guard.audit {
+            builder = builder.audit(audit.clone());
+        }
+        let server = builder
+            .guard(guard.policy.clone())
             .tools(true)
             .prompts(true)
             .completions(true)
@@ -104,11 +154,18 @@ impl World {
 
     /// Takes the servers of a file that was read again. Servers that stay keep their connections. Returns whether anything
     /// has changed.
-    pub(super) fn replace(&mut self, config: WorldConfig, upstreams: &Upstreams) -> Result<bool, Failed> {
+    pub(super) fn replace(
+        &mut self,
+        config: WorldConfig,
+        guard: &GatewayGuard,
+        upstreams: &Upstreams,
+    ) -> Result<bool, Failed> {
         self.token = config.token;
         let configured = described(&config.servers);
+        let is_guarded_otherwise =
+            self.server.set_guard(&guard.policy).map_err(|error| Failed::usage(error.to_string()))?;
         if configured == self.configured {
-            return Ok(false);
+            return Ok(is_guarded_otherwise);
         }
         let provider = upstreams.provider(config.servers)?;
         self.server.unmount(self.mount);
@@ -138,7 +195,8 @@ fn mount(server: &ResourceServer, provider: UpstreamProvider) -> Result<MountId,
 
 /// A text that is another one if the servers are.
 fn described(servers: &[ServerConfig]) -> String {
-    format!("{servers:?}")
+    let secrets = servers.iter().map(|server| Some(&server.credentials.as_ref()?.client_secret));
+    format!("{servers:?} {:?}", secrets.collect::<Vec<_>>())
 }
 
 /// Gives the server the instructions of its servers, whenever one of them has described itself.

@@ -2,10 +2,10 @@
 //!
 //! Law: other machines are served only if clients prove who they are, or if the command says `--public`.
 
-use super::status::StatusListener;
 use crate::args::{HttpAddress, Serve};
 use crate::error::Failed;
 use crate::output;
+use crate::status::StatusListener;
 use listenfd::ListenFd;
 use mcp_resources_runtime::server::ResourceServer;
 use mcp_resources_runtime::transport::http::HttpServer;
@@ -146,7 +146,8 @@ impl ServeEndpoint {
         if let Some(status) = status {
             let status = StatusListener::bind(&status).await.map_err(io::Error::other)?;
             output::say("note", &format!("health and metrics at http://{}", status.address()?));
-            tokio::spawn(status.serve(server.clone()));
+            let server = server.clone();
+            tokio::spawn(status.serve(Arc::new(move || server.metrics_text().unwrap_or_default())));
         }
         match address {
             Resolved::Tcp(addresses, text) => {

@@ -12,7 +12,6 @@ mod address;
 mod beside;
 mod check;
 mod notify;
-mod status;
 
 use crate::Outcome;
 use crate::args::{Serve, Triggers};

@@ -2,7 +2,7 @@
 
 use super::ServerConfig;
 use super::expand::ExpandScope;
-use crate::target::Target;
+use crate::target::{ClientCredentials, Target};
 use mcp_resources_engine::client::{Access, AllowList};
 use mcp_resources_engine::guard::Glob;
 use mcp_resources_engine::suggest::unexpected;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) type JsonEntry = Map<String, Value>;
 
 /// The keys with a meaning here.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     "command",
     "args",
     "env",
@@ -21,6 +21,7 @@ const KNOWN: [&str; 15] = [
     "cwd",
     "url",
     "headers",
+    "client_credentials",
     "resources",
     "tools",
     "timeout",
@@ -91,6 +92,7 @@ pub(super) fn check_keys(at: &str, entry: &JsonEntry) -> Result<(), String> {
                     }
                 }
             }
+            "client_credentials" => check_credentials(&path, value)?,
             "resources" => drop(allowed(&path, value)?),
             "timeout" if value.as_u64().is_none_or(|ms| ms == 0) => {
                 let given = if value.is_number() { value.to_string() } else { kind(value).into() };
@@ -144,7 +146,7 @@ pub(super) fn check(at: &str, entry: &JsonEntry) -> Result<(), String> {
         (Some(_), None) => {}
     }
     let (there, strange) = match entry.contains_key("command") {
-        true => ("command", &["headers"][..]),
+        true => ("command", &["headers", "client_credentials"][..]),
         false => ("url", &["args", "env", "envFile", "cwd"][..]),
     };
     // Some clients write every key, so empty ones are ignored.
@@ -217,6 +219,7 @@ pub(super) fn resolve(
         prefix: entry.get("prefix").and_then(Value::as_str).map(str::to_owned),
         tools: entry.get("tools").map(|value| tools(&join(at, "tools"), value)).transpose()?.flatten(),
         idle: entry.get("idle").map(|value| idle(&join(at, "idle"), value)).transpose()?,
+        credentials: credentials(at, entry, scope)?,
     })
 }
 
@@ -234,6 +237,60 @@ fn command(program: String, at: &str, entry: &JsonEntry, scope: &ExpandScope<'_>
         true => Err(format!("{} is empty", join(at, "command"))),
         false => Ok(Target::Command { program, args, env, directory }),
     }
+}
+
+/// The keys of `client_credentials`.
+const CREDENTIALS: [&str; 4] = ["token_url", "client_id", "client_secret", "scope"];
+
+fn check_credentials(at: &str, value: &Value) -> Result<(), String> {
+    let members = object(at, value)?;
+    if let Some(key) = members.keys().find(|key| !CREDENTIALS.contains(&key.as_str())) {
+        return Err(format!("{at}: {}", unexpected("key", key, &CREDENTIALS)));
+    }
+    for key in CREDENTIALS {
+        match members.get(key) {
+            Some(value) => drop(string(&join(at, key), value)?),
+            None if key == "scope" => {}
+            None => return Err(format!("{at} has no {key:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// The client's credentials, with their variables replaced. The secret is sent to an https URL, or to this machine, alone.
+fn credentials(
+    at: &str,
+    entry: &JsonEntry,
+    scope: &ExpandScope<'_>,
+) -> Result<Option<ClientCredentials>, String> {
+    let Some(Value::Object(members)) = entry.get("client_credentials") else { return Ok(None) };
+    let at = join(at, "client_credentials");
+    let text = |key: &str| -> Result<String, String> {
+        let text = members.get(key).and_then(Value::as_str).unwrap_or_default();
+        scope.expand(text, &join(&at, key))
+    };
+    let token_url = text("token_url")?;
+    let begins =
+        |start: &str| token_url.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start));
+    let is_local = ["http://127.0.0.1", "http://localhost", "http://[::1]"]
+        .into_iter()
+        .any(|start| begins(start) && token_url[start.len()..].starts_with([':', '/']));
+    if !begins("https://") && !is_local {
+        return Err(format!(
+            "{} must begin with https://, because the secret is sent to it",
+            join(&at, "token_url")
+        ));
+    }
+    let has_header = entry
+        .get("headers")
+        .and_then(Value::as_object)
+        .is_some_and(|headers| headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")));
+    if has_header {
+        return Err(format!("{at} and the header Authorization exclude each other: write one of them"));
+    }
+    let (client_id, client_secret) = (text("client_id")?, text("client_secret")?);
+    let wanted = Some(text("scope")?).filter(|scope| !scope.is_empty());
+    Ok(Some(ClientCredentials { token_url, client_id, client_secret, scope: wanted }))
 }
 
 fn headers(at: &str, entry: &JsonEntry, scope: &ExpandScope<'_>) -> Result<BTreeMap<String, String>, String> {

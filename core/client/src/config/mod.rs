@@ -5,6 +5,7 @@
 mod entry;
 mod expand;
 
+use crate::target::ClientCredentials;
 use crate::target::Target;
 use entry::{JsonEntry, join, kind, object};
 pub use expand::ExpandScope;
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 ///     prefix: fs                                   # for a gateway
 ///     tools: ["read_*"]                            # for a gateway: globs or "*"; missing: all
 ///     idle: 10min                                  # for a gateway: end it when it was not used for so long
+///     client_credentials: {token_url: "https://…", client_id: gateway, client_secret: "${SECRET}", scope: read}   # with url
 /// agents:
 ///   frontend:
 ///     token_env: FRONTEND_TOKEN                    # or token: for a gateway over HTTP
@@ -57,6 +59,7 @@ pub struct ClientConfig {
     folder: PathBuf,
     servers: BTreeMap<String, JsonEntry>,
     agents: BTreeMap<String, Agent>,
+    guard: Option<Value>,
 }
 
 #[derive(Clone, Default)]
@@ -92,6 +95,8 @@ pub struct ServerConfig {
     pub tools: Option<Vec<String>>,
     /// The time without a request after which a gateway ends the server, in ms; `None` for never.
     pub idle: Option<Millis>,
+    /// The client's credentials for tokens of an authorization server. For a server over HTTP.
+    pub credentials: Option<ClientCredentials>,
 }
 
 impl ServerConfig {
@@ -107,6 +112,7 @@ impl ServerConfig {
             prefix: None,
             tools: None,
             idle: None,
+            credentials: None,
         }
     }
 }
@@ -179,6 +185,16 @@ impl ClientConfig {
         let (_, entries) = self.entries(agent)?;
         let used = entries.iter().filter(|(_, entry)| !entry::is_disabled(entry));
         Ok(used.map(|(name, _)| name.clone()).collect())
+    }
+
+    /// The key `guard`, for a gateway: not checked here.
+    pub fn guard(&self) -> Option<&Value> {
+        self.guard.as_ref()
+    }
+
+    /// The folder at which relative paths begin.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The names of the agents.
@@ -258,7 +274,7 @@ impl ClientConfig {
     }
 
     fn checked(value: Value, folder: PathBuf) -> Result<Self, String> {
-        const KNOWN: [&str; 4] = ["mcpServers", "agents", "servers", "inputs"];
+        const KNOWN: [&str; 5] = ["mcpServers", "agents", "guard", "servers", "inputs"];
         let Value::Object(members) = value else {
             return Err(format!(
                 "a configuration must be an object with the key \"mcpServers\", not {}",
@@ -268,7 +284,7 @@ impl ClientConfig {
         if let Some(key) =
             members.keys().find(|key| !KNOWN.contains(&key.as_str()) && !entry::is_comment(key))
         {
-            return Err(unexpected("key", key, &KNOWN[..2]));
+            return Err(unexpected("key", key, &KNOWN[..3]));
         }
         let definitions = match (members.get("mcpServers"), members.get("servers")) {
             (Some(_), Some(_)) => {
@@ -292,7 +308,7 @@ impl ClientConfig {
         {
             agents.insert(name.clone(), Agent::checked(name, agent, &servers)?);
         }
-        Ok(Self { source: String::new(), folder, servers, agents })
+        Ok(Self { source: String::new(), folder, servers, agents, guard: members.get("guard").cloned() })
     }
 }
 

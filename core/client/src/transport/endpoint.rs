@@ -7,9 +7,11 @@
 use super::Inbound;
 use super::events::StreamFault;
 use super::redirect;
+use super::tokens::ClientTokens;
 use super::wire::{self, HttpClient};
+use crate::target::ClientCredentials;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method as Verb, Request, Response, StatusCode, Uri};
 use mcp_resources_engine::client::{Failure, NotCarried, Outgoing};
 use mcp_resources_engine::headers::encode_header_value;
@@ -47,6 +49,7 @@ pub(super) struct HttpTransport {
     inbound: Sender<Inbound>,
     pub(super) longest: usize,
     session: Mutex<ClientSession>,
+    tokens: Option<ClientTokens>,
 }
 
 /// A legacy session; empty before the handshake, and for self-contained messages.
@@ -78,7 +81,16 @@ impl HttpTransport {
         let (uri, place) = wire::parse(url)?;
         let headers = wire::configured(headers)?;
         let client = wire::client(uri.scheme_str() == Some("https"))?;
-        Ok(Self { client, uri: Mutex::new(uri), place, headers, inbound, longest, session: Mutex::default() })
+        let session = Mutex::default();
+        Ok(Self { client, uri: Mutex::new(uri), place, headers, inbound, longest, session, tokens: None })
+    }
+
+    /// With tokens of an authorization server.
+    ///
+    /// # Errors
+    /// The reason for which its URL cannot be used.
+    pub(super) fn with_credentials(self, credentials: Option<&ClientCredentials>) -> Result<Self, String> {
+        Ok(Self { tokens: credentials.map(ClientTokens::new).transpose()?, ..self })
     }
 
     /// The session of a message. A handshake starts a new one.
@@ -290,10 +302,19 @@ impl HttpTransport {
     /// Sends a request, and follows the redirects of its origin.
     async fn fetch(&self, mut request: Request<String>) -> Result<Response<Incoming>, StreamFault> {
         let mut is_permanent = true;
+        if let Some(tokens) = &self.tokens {
+            let token =
+                tokens.token().await.map_err(|reason| not_carried(None, Failure::Unauthorized { reason }))?;
+            request.headers_mut().insert(AUTHORIZATION, token);
+        }
         for _ in 0..REDIRECTS {
             let sent = request.clone();
             let response = self.client.request(sent).await.map_err(|error| self.broken(&error))?;
             let status = response.status();
+            if let Some(tokens) = self.tokens.as_ref().filter(|_| status == StatusCode::UNAUTHORIZED) {
+                // It may have been revoked: the next request gets a new one.
+                tokens.forget().await;
+            }
             let target = redirect::within_origin(status, response.headers(), request.uri());
             let Some(target) = target else { return Ok(response) };
             is_permanent &= status == StatusCode::PERMANENT_REDIRECT;

@@ -2,6 +2,7 @@
 
 use super::Inbound;
 use super::endpoint::HttpTransport;
+use crate::target::ClientCredentials;
 use mcp_resources_engine::client::Outgoing;
 use mcp_resources_engine::version::{INITIALIZED, ProtocolMethod};
 use std::collections::{BTreeMap, HashMap};
@@ -34,10 +35,12 @@ impl Http {
     pub(super) fn open(
         url: &str,
         headers: &BTreeMap<String, String>,
+        credentials: Option<&ClientCredentials>,
         inbound: Sender<Inbound>,
         longest: usize,
     ) -> Result<Self, String> {
-        let endpoint = Arc::new(HttpTransport::new(url, headers, inbound, longest)?);
+        let endpoint =
+            Arc::new(HttpTransport::new(url, headers, inbound, longest)?.with_credentials(credentials)?);
         let room = Arc::new(Semaphore::new(EXCHANGES));
         Ok(Self {
             endpoint,

@@ -11,9 +11,10 @@ mod sse;
 mod stderr;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod wire;
 
-use crate::target::Target;
+use crate::target::{ClientCredentials, Target};
 use child::ChildProgram;
 pub use guard::guard_children;
 use http::Http;
@@ -56,6 +57,7 @@ impl ClientTransport {
     /// The reason, as a sentence for people.
     pub(super) async fn open(
         target: &Target,
+        credentials: Option<&ClientCredentials>,
         inbound: Sender<Inbound>,
         longest: usize,
     ) -> Result<Self, String> {
@@ -66,7 +68,7 @@ impl ClientTransport {
                 Ok(Self(TransportKind::Pipe(ClientPipe::from_child(child, input, output, inbound, longest))))
             }
             Target::Url { url, headers } => {
-                Ok(Self(TransportKind::Http(Http::open(url, headers, inbound, longest)?)))
+                Ok(Self(TransportKind::Http(Http::open(url, headers, credentials, inbound, longest)?)))
             }
             Target::Stream(connector) => {
                 Ok(Self(TransportKind::Pipe(ClientPipe::from_stream(connector.open()?, inbound, longest))))

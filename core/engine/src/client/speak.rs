@@ -4,7 +4,7 @@
 
 use super::Outgoing;
 use super::decode::one_line;
-use crate::jsonrpc::{Envelope, Id, Json, JsonMembers, ObjectWriter, OwnedId, object};
+use crate::jsonrpc::{Envelope, Id, Json, JsonKind, JsonMembers, ObjectWriter, OwnedId, object};
 use crate::meta;
 use crate::version::{ProtocolMethod, Revision};
 
@@ -30,7 +30,8 @@ pub(super) struct OutgoingRequest<'a> {
     pub(super) name: Option<&'a str>,
     /// Whether to ask for progress notifications.
     pub(super) progress: bool,
-    /// The caller's members of `_meta`. The client's own members take precedence.
+    /// The caller's members of `_meta`. The client's own members take precedence, but for the capabilities: a caller of
+    /// a method that the client does not know answers its questions itself.
     pub(super) meta: Option<JsonMembers<'a>>,
 }
 
@@ -75,7 +76,7 @@ impl Speaker {
             params(writer);
             writer.object_unless_empty("_meta", |own| {
                 if is_modern {
-                    self.declare(own);
+                    self.declare(own, ask.meta.as_ref());
                 }
                 if ask.progress {
                     own.u64(meta::PROGRESS_TOKEN, id);
@@ -163,9 +164,12 @@ impl Speaker {
     }
 
     /// Writes the members of [`DECLARED`].
-    fn declare(&self, own: &mut ObjectWriter<'_>) {
+    fn declare(&self, own: &mut ObjectWriter<'_>, given: Option<&JsonMembers<'_>>) {
         own.str(meta::PROTOCOL_VERSION, Revision::V2026_07_28.as_str());
-        own.value(meta::CLIENT_CAPABILITIES).extend_from_slice(self.capabilities.as_bytes());
+        let given = given.and_then(|given| given.get(meta::CLIENT_CAPABILITIES));
+        let capabilities = given.filter(|json| json.kind() == JsonKind::Object).map(one_line);
+        let capabilities = capabilities.as_deref().unwrap_or(&self.capabilities);
+        own.value(meta::CLIENT_CAPABILITIES).extend_from_slice(capabilities.as_bytes());
         own.value(meta::CLIENT_INFO).extend_from_slice(self.info.as_bytes());
     }
 }

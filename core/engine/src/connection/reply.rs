@@ -198,6 +198,11 @@ impl Reply {
         Some(logs::message(level, logger, data))
     }
 
+    /// The least severe level of log messages that the client wants for this request; `None` if it wants none.
+    pub fn log_level(&self) -> Option<LogLevel> {
+        self.reports.level
+    }
+
     /// Starts gathering contents that come in chunks.
     pub fn gather(&self) -> ContentsGatherer {
         ContentsGatherer::new(self.context.engine.clone(), self.most_bytes())

@@ -6,8 +6,8 @@
 use super::server_info::ServerDescription;
 use super::{AccessView, Engine};
 use crate::catalog::{
-    Catalog, CatalogRoute, ForeignTemplate, ListedTemplate, Lister, MountId, PromptEntry, TemplateEntry,
-    ToolEntry, ToolSource, ToolTemplate, ToolView, VisibleValues,
+    Catalog, CatalogRoute, ForeignTemplate, ListKind, ListedTemplate, Lister, MountId, PromptEntry,
+    TemplateEntry, ToolEntry, ToolSource, ToolTemplate, ToolView, VisibleValues,
 };
 use crate::guard::{Decision, Effort, Guard, PolicyView};
 use crate::principal::Principal;
@@ -245,14 +245,16 @@ impl Engine {
             && guard.missing(principal, &entry.prompt.scopes).is_empty()
     }
 
-    /// Whether `principal` may know about a tool of `catalog`.
+    /// Whether `principal` may know about a tool of `catalog`, or of the servers behind a mount: theirs are not known here.
     pub(super) fn sees_any_tool(&self, catalog: &Catalog, principal: &Principal) -> bool {
-        catalog.has_tools() && catalog.tools().any(|entry| self.sees_tool(principal, entry))
+        catalog.named_fallback(ListKind::Tools).is_some()
+            || catalog.has_tools() && catalog.tools().any(|entry| self.sees_tool(principal, entry))
     }
 
-    /// Whether `principal` may know about a prompt of `catalog`.
+    /// The same for prompts.
     pub(super) fn sees_any_prompt(&self, catalog: &Catalog, principal: &Principal) -> bool {
-        catalog.has_prompts() && catalog.prompts().any(|entry| self.sees_prompt(principal, entry))
+        catalog.named_fallback(ListKind::Prompts).is_some()
+            || catalog.has_prompts() && catalog.prompts().any(|entry| self.sees_prompt(principal, entry))
     }
 
     /// Whether the methods for tools are offered to `principal`.

@@ -5,9 +5,9 @@ use super::openapi::EndpointFacts;
 use super::pick::Pointer;
 use super::template::UrlTemplate;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, PathStep, set_all};
+use mcp_resources_provider_kit::named_secrets::{self, HiddenText, SecretSource, pairs};
 use mcp_resources_provider_kit::option_rows::provider_options;
-use mcp_resources_provider_kit::options::{self, MIB, OptionDefault, OptionType};
-use std::fmt;
+use mcp_resources_provider_kit::options::{MIB, OptionDefault, OptionType};
 use std::path::Path;
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
@@ -61,7 +61,7 @@ provider_options! {
         /// The URL that the document's paths are behind. Default: the first of its `servers`.
         base_url: some_text("URL") = None;
         /// Headers to send to the operations: their values, or the environment variables that contain them.
-        headers: custom(Vec<(String, HeaderSource)>, headers, OptionType::NamedSecrets, OptionDefault::Names) = Vec::new();
+        headers: custom(Vec<(String, SecretSource)>, headers, OptionType::NamedSecrets, OptionDefault::Names) = Vec::new();
     }
 }
 
@@ -71,9 +71,9 @@ provider_options! {
     pub struct ApiEndpoint: "a URL or an object" {
         /// The URL. `{id}` in it stands for the end of the resource's URI, encoded as one path segment. Any other template of
         /// RFC 6570, such as `https://host/items/{id}/reviews{?page}`, has resources such as `…/7?page=2`.
-        url: custom(Option<Hidden>, url, OptionType::Text("URL"));
+        url: custom(Option<HiddenText>, url, OptionType::Text("URL"));
         /// Headers to send: their values, or the environment variables that contain them.
-        headers: custom(Vec<(String, HeaderSource)>, headers, OptionType::NamedSecrets, OptionDefault::Names) = Vec::new();
+        headers: custom(Vec<(String, SecretSource)>, headers, OptionType::NamedSecrets, OptionDefault::Names) = Vec::new();
         /// A JSON pointer to the part of the answer that is served. Default: the whole answer.
         pick: some_text("JSON pointer") = None;
         /// The ids that are listed and completed. Others can be read too.
@@ -85,18 +85,6 @@ provider_options! {
 
 /// Headers whose values are secrets, wherever they come from: a text may have been put together of a variable.
 const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
-
-/// A text that no log shows.
-#[derive(Clone, Default)]
-pub(crate) struct Hidden(String);
-
-/// The source of a header's value.
-#[derive(Clone, Debug)]
-pub(crate) enum HeaderSource {
-    Literal(Hidden),
-    /// A variable of the environment.
-    Env(String),
-}
 
 /// An endpoint that was checked.
 #[derive(Debug)]
@@ -114,27 +102,27 @@ pub(super) struct CheckedService {
 impl ApiEndpoint {
     /// Requests `url`, in which `{id}` is replaced by the end of the resource's URI.
     pub fn new(url: impl Into<String>) -> Self {
-        Self { url: Some(Hidden(url.into())), ..Self::default() }
+        Self { url: Some(HiddenText(url.into())), ..Self::default() }
     }
 
     /// Sends a header with this value.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), HeaderSource::Literal(Hidden(value.into()))));
+        self.headers.push((name.into(), SecretSource::Literal(HiddenText(value.into()))));
         self
     }
 
     /// Sends a header whose value a variable of the environment has when the provider is made.
     #[must_use]
     pub fn header_from_env(mut self, name: impl Into<String>, variable: impl Into<String>) -> Self {
-        self.headers.push((name.into(), HeaderSource::Env(variable.into())));
+        self.headers.push((name.into(), SecretSource::Env(variable.into())));
         self
     }
 
     /// Checks the options and returns the request to send. `of` names the endpoint in the message.
     pub(super) fn check(&self, of: &str) -> Result<CheckedService, OptionError> {
         let refused = |what: String| OptionError::sentence(format!("api: {of}: {what}"));
-        let Some(Hidden(url)) = &self.url else {
+        let Some(HiddenText(url)) = &self.url else {
             return Err(refused("there is no url; write `url: \"https://host/items/{id}\"`".into()));
         };
         let url = UrlTemplate::parse(url).map_err(|fault| refused(format!("the url {fault}")))?;
@@ -170,14 +158,14 @@ impl CheckedService {
     /// A header is wrong, or its variable is not set: half a sentence.
     pub(super) fn new(
         url: UrlTemplate,
-        sources: &[(String, HeaderSource)],
+        sources: &[(String, SecretSource)],
         facts: EndpointFacts,
     ) -> Result<Self, String> {
         let headers: Vec<(HeaderName, HeaderValue)> =
             sources.iter().map(|(name, source)| checked(name, source)).collect::<Result<_, _>>()?;
         let mut secret = Vec::new();
         for ((name, value), (_, source)) in headers.iter().zip(sources) {
-            let is_secret = matches!(source, HeaderSource::Env(_)) || CREDENTIALS.contains(&name.as_str());
+            let is_secret = matches!(source, SecretSource::Env(_)) || CREDENTIALS.contains(&name.as_str());
             if let (true, Ok(value)) = (is_secret, value.to_str())
                 && let Some(words) = SecretWords::new(value)
                     .map_err(|_| format!("the value of the header {name} is too long"))?
@@ -201,7 +189,7 @@ impl CheckedService {
 }
 
 /// A header that may be sent, with its current value.
-fn checked(name: &str, source: &HeaderSource) -> Result<(HeaderName, HeaderValue), String> {
+fn checked(name: &str, source: &SecretSource) -> Result<(HeaderName, HeaderValue), String> {
     /// Headers that the client sets itself, or that delimit a message.
     const OWN: [&str; 9] = [
         "accept-encoding",
@@ -218,25 +206,8 @@ fn checked(name: &str, source: &HeaderSource) -> Result<(HeaderName, HeaderValue
     if OWN.contains(&header.as_str()) {
         return Err(format!("the header {name} cannot be set; leave it out"));
     }
-    let value = match source {
-        HeaderSource::Literal(Hidden(value)) => value.clone(),
-        HeaderSource::Env(variable) => match std::env::var(variable) {
-            Ok(value) => value,
-            Err(std::env::VarError::NotPresent) => {
-                return Err(format!(
-                    "the header {name} comes from the variable {}, which is not set; set it, and start again",
-                    options::variable(variable)
-                ));
-            }
-            Err(std::env::VarError::NotUnicode(_)) => {
-                return Err(format!(
-                    "the variable {} for the header {name} is no text",
-                    options::variable(variable)
-                ));
-            }
-        },
-    };
-    let mut value: HeaderValue = value.parse().map_err(|_| {
+    let text = source.text(&format!("the header {name}"))?;
+    let mut value: HeaderValue = text.parse().map_err(|_| {
         format!(
             "the value of the header {name} has a character that no header can have, such as a line break"
         )
@@ -305,14 +276,14 @@ impl ApiDeclaration {
     /// Sends a header with this value to the document's operations.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), HeaderSource::Literal(Hidden(value.into()))));
+        self.headers.push((name.into(), SecretSource::Literal(HiddenText(value.into()))));
         self
     }
 
     /// Sends a header to the document's operations whose value a variable of the environment has when the provider is made.
     #[must_use]
     pub fn header_from_env(mut self, name: impl Into<String>, variable: impl Into<String>) -> Self {
-        self.headers.push((name.into(), HeaderSource::Env(variable.into())));
+        self.headers.push((name.into(), SecretSource::Env(variable.into())));
         self
     }
 }
@@ -322,35 +293,16 @@ pub(super) fn is_url(document: &str) -> bool {
     document.starts_with("https://") || document.starts_with("http://")
 }
 
-/// Names with a value each: an object, or pairs of a language whose objects have names of options alone.
-fn named(value: OptionValue) -> Result<Vec<(String, OptionValue)>, OptionError> {
-    let pair = |item: OptionValue| match item {
-        OptionValue::List(pair) => match <[OptionValue; 2]>::try_from(pair) {
-            Ok([OptionValue::Text(name), value]) => Some((name, value)),
-            _ => None,
-        },
-        _ => None,
-    };
-    match value {
-        OptionValue::Members(members) => Ok(members),
-        OptionValue::List(items) => {
-            let pairs: Option<Vec<_>> = items.into_iter().map(pair).collect();
-            pairs.ok_or_else(|| OptionError::wrong_type(&OptionValue::Other, "pairs of a name and a value"))
-        }
-        other => Err(OptionError::wrong_type(&other, "an object of names")),
-    }
-}
-
 fn apis(value: OptionValue) -> Result<Vec<(String, ApiDeclaration)>, OptionError> {
     let read = |(api, value): (String, OptionValue)| {
         let mut declaration = ApiDeclaration::default();
-        let members = named(value).map(OptionValue::Members);
+        let members = pairs(value).map(OptionValue::Members);
         match members.and_then(|members| set_all(&mut declaration, members)) {
             Ok(()) => Ok((api, declaration)),
             Err(error) => Err(error.under(PathStep::Name(api.into()))),
         }
     };
-    named(value)?.into_iter().map(read).collect()
+    pairs(value)?.into_iter().map(read).collect()
 }
 
 fn endpoints(value: OptionValue) -> Result<Vec<(String, ApiEndpoint)>, OptionError> {
@@ -364,38 +316,13 @@ fn endpoints(value: OptionValue) -> Result<Vec<(String, ApiEndpoint)>, OptionErr
             }
         }
     };
-    named(value)?.into_iter().map(read).collect()
+    pairs(value)?.into_iter().map(read).collect()
 }
 
-fn url(value: OptionValue) -> Result<Option<Hidden>, OptionError> {
-    String::from_option(value).map(|url| Some(Hidden(url)))
+fn url(value: OptionValue) -> Result<Option<HiddenText>, OptionError> {
+    String::from_option(value).map(|url| Some(HiddenText(url)))
 }
 
-fn headers(value: OptionValue) -> Result<Vec<(String, HeaderSource)>, OptionError> {
-    named(value)?.into_iter().map(|(name, value)| header(name, value)).collect()
-}
-
-fn header(name: String, value: OptionValue) -> Result<(String, HeaderSource), OptionError> {
-    let source = match value {
-        OptionValue::Text(text) => HeaderSource::Literal(Hidden(text)),
-        OptionValue::Members(mut members) if members.len() == 1 => match members.pop() {
-            Some((env, OptionValue::Text(variable))) if env == "env" => HeaderSource::Env(variable),
-            // The value may be a secret that was written in the wrong place.
-            _ => return Err(wrong_header(&name)),
-        },
-        _ => return Err(wrong_header(&name)),
-    };
-    Ok((name, source))
-}
-
-fn wrong_header(name: &str) -> OptionError {
-    OptionError::sentence(format!(
-        "api: the header {name} has neither a text nor `{{env: NAME}}` as its value"
-    ))
-}
-
-impl fmt::Debug for Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
-    }
+fn headers(value: OptionValue) -> Result<Vec<(String, SecretSource)>, OptionError> {
+    named_secrets::read(value, "api: the header")
 }

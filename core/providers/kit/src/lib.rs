@@ -27,6 +27,8 @@ pub mod watching;
 #[doc(hidden)]
 pub mod named;
 #[doc(hidden)]
+pub mod named_secrets;
+#[doc(hidden)]
 pub mod offered;
 #[doc(hidden)]
 pub mod path;

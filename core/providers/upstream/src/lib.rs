@@ -28,22 +28,30 @@
 #![cfg(unix)]
 
 mod breaker;
+mod calls;
+mod completion;
+mod declared;
+mod figures;
 mod names;
+mod options;
 mod owners;
 mod provider;
 mod recent;
 mod server;
 mod shared_work;
+mod summary;
 mod table;
 mod view;
 mod walk;
 mod wire;
 
+pub use declared::Upstream;
+pub use options::{ServerEntry, UpstreamOptions};
 pub use provider::UpstreamProvider;
 pub use server::UpstreamServer;
-pub use view::UpstreamSummary;
+pub use summary::UpstreamSummary;
 
-use mcp_resources_client::{ConfigError, ServerConfig, Target};
+use mcp_resources_client::{ClientCredentials, ConfigError, ServerConfig, Target};
 use mcp_resources_engine::client::{Access, AllowList};
 use mcp_resources_engine::guard::Glob;
 use server::{NoteFn, lock};
@@ -66,6 +74,7 @@ struct ServerKey {
     target: String,
     timeout: Option<u64>,
     idle: Option<u64>,
+    credentials: Option<ClientCredentials>,
 }
 
 impl Upstreams {
@@ -87,14 +96,7 @@ impl Upstreams {
         }
         let mut servers = Vec::with_capacity(configs.len());
         for config in configs {
-            let name = config.name.clone();
-            let access = Access::new(&config.resources)
-                .map_err(|(glob, error)| wrong(format!("server {name:?}: {glob:?} is no glob, {error}")))?;
-            let glob = |text: &String| {
-                Glob::parse(text)
-                    .map_err(|error| wrong(format!("server {name:?}: {text:?} is no glob, {error}")))
-            };
-            let tools = config.tools.as_ref().map(|globs| globs.iter().map(glob).collect()).transpose()?;
+            let (access, tools) = access_of(&config)?;
             let has_resources = config.resources != AllowList::Nothing;
             let prefix = config.prefix.clone();
             servers.push(ViewServer { server: self.server(config), access, has_resources, tools, prefix });
@@ -105,6 +107,11 @@ impl Upstreams {
     /// All servers, in the order in which agents named them.
     pub fn servers(&self) -> Vec<Arc<UpstreamServer>> {
         lock(&self.servers).iter().map(|(_, server)| server.clone()).collect()
+    }
+
+    /// The states, subscriptions and latencies of all servers, as text for Prometheus.
+    pub fn metrics_text(&self) -> String {
+        figures::text(&self.servers())
     }
 
     /// Ends all connections, and the servers that were started.
@@ -148,6 +155,7 @@ impl Upstreams {
             target: described(&config.target),
             timeout: config.timeout,
             idle: config.idle,
+            credentials: config.credentials.clone(),
         };
         let mut servers = lock(&self.servers);
         if let Some((_, server)) = servers.iter().find(|(known, _)| *known == key) {
@@ -157,6 +165,20 @@ impl Upstreams {
         servers.push((key, server.clone()));
         server
     }
+}
+
+/// What an entry permits: URIs, and the names of tools; `None` for all of them.
+///
+/// # Errors
+/// A glob is none.
+pub(crate) fn access_of(config: &ServerConfig) -> Result<(Access, Option<Vec<Glob>>), ConfigError> {
+    let wrong = |text: &str, error: &dyn fmt::Display| ConfigError {
+        message: format!("server {:?}: {text:?} is no glob, {error}", config.name),
+    };
+    let access = Access::new(&config.resources).map_err(|(glob, error)| wrong(&glob, &error))?;
+    let glob = |text: &String| Glob::parse(text).map_err(|error| wrong(text, &error));
+    let tools = config.tools.as_ref().map(|globs| globs.iter().map(glob).collect()).transpose()?;
+    Ok((access, tools))
 }
 
 /// Watches that are kept: [`Upstreams::hold`].

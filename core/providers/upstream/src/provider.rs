@@ -2,8 +2,12 @@
 //!
 //! Law: nothing here blocks; every request is a task of the client's runtime, and ends when its caller has gone.
 
-use crate::server::{ServerListener, UpstreamServer, lock};
-use crate::view::{CompletionCall, ForeignCall, UpstreamSummary, UpstreamView, UriTarget};
+use crate::calls::ForeignCall;
+use crate::completion::CompletionCall;
+use crate::server::{LogFn, ServerListener, UpstreamServer, lock};
+use crate::summary::UpstreamSummary;
+use crate::view::{ForeignRead, ReadTerms, UpstreamView, UriTarget};
+use crate::wire::{ReadInput, ServerLog};
 use mcp_resources_client::{Progress, ProgressFn};
 use mcp_resources_engine::catalog::ListKind;
 use mcp_resources_engine::connection::{Cancelled, Completion, ListPage, RawResult, ReadResult};
@@ -112,6 +116,11 @@ impl UpstreamProvider {
         all
     }
 
+    /// Reports changes to a server. Only the first one is used.
+    pub(crate) fn report_to(&self, feed: Feed) {
+        let _ = self.listener.feed.set(feed);
+    }
+
     /// Looks at every server, for at most `time`.
     pub async fn summaries(&self, time: Duration) -> Vec<UpstreamSummary> {
         self.view.summaries(time).await
@@ -133,6 +142,23 @@ impl UpstreamProvider {
     }
 }
 
+/// The lists and handlers of a provider of servers.
+pub(crate) fn mount(has_tools: bool) -> Mount {
+    let mount = Mount::new("upstream")
+        .workers(0, 0)
+        .lists(RESOURCES, "upstream", true)
+        .lists_of(ListKind::Templates, TEMPLATES, "upstream templates")
+        .fallback(ANY);
+    match has_tools {
+        false => mount,
+        true => mount
+            .lists_of(ListKind::Tools, TOOLS, "upstream tools")
+            .lists_of(ListKind::Prompts, PROMPTS, "upstream prompts")
+            .named_fallback(ListKind::Tools, TOOLS)
+            .named_fallback(ListKind::Prompts, PROMPTS),
+    }
+}
+
 /// The result of `work`; `None` if the caller has gone.
 async fn while_wanted<T>(cancelled: &Cancelled, work: impl Future<Output = T>) -> Option<T> {
     tokio::pin!(work);
@@ -150,16 +176,8 @@ async fn while_wanted<T>(cancelled: &Cancelled, work: impl Future<Output = T>) -
 
 impl Provider for UpstreamProvider {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
-        let _ = self.listener.feed.set(feed);
-        Ok(Mount::new("upstream")
-            .workers(0, 0)
-            .lists(RESOURCES, "upstream", true)
-            .lists_of(ListKind::Templates, TEMPLATES, "upstream templates")
-            .lists_of(ListKind::Tools, TOOLS, "upstream tools")
-            .lists_of(ListKind::Prompts, PROMPTS, "upstream prompts")
-            .named_fallback(ListKind::Tools, TOOLS)
-            .named_fallback(ListKind::Prompts, PROMPTS)
-            .fallback(ANY))
+        self.report_to(feed);
+        Ok(mount(true))
     }
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
@@ -177,7 +195,29 @@ impl Provider for UpstreamProvider {
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
         let view = self.view.clone();
-        self.answer(reply, async move { view.read(request.uri()).await });
+        let Some(cancelled) = reply.cancelled() else { return };
+        self.runtime.spawn(async move {
+            // The state begins with the name of the server that has asked.
+            let state = request.state().and_then(|state| std::str::from_utf8(state).ok());
+            let (asker, own) = match state.map(|state| state.split_once('\n').ok_or(state)) {
+                None => (None, None),
+                Some(Ok((asker, own))) => (Some(asker), Some(own.to_owned())),
+                Some(Err(asker)) => (Some(asker), None),
+            };
+            let input = ReadInput { responses: request.inputs().map(str::to_owned), state: own };
+            let terms = ReadTerms {
+                is_modern: request.revision().is_modern(),
+                meta: request.meta(),
+                asker,
+                input: asker.map(|_| &input),
+            };
+            match while_wanted(&cancelled, view.read(request.uri(), terms)).await {
+                Some(Ok(ForeignRead::Contents(contents))) => reply.send(Ok(contents)),
+                Some(Ok(ForeignRead::Input(input))) => reply.require(input),
+                Some(Err(error)) => reply.send(Err(error)),
+                None => drop(reply),
+            }
+        });
     }
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
@@ -206,6 +246,13 @@ impl Provider for UpstreamProvider {
             }
         });
         let wants_progress = request.params().contains("progressToken");
+        let logger = reply.clone();
+        let told: LogFn = Arc::new(move |message: &ServerLog| {
+            if let Some(reply) = &mut *lock(&logger) {
+                reply.tell(message.level, message.logger.as_deref(), &message.data);
+            }
+        });
+        let level = lock(&reply).as_ref().and_then(Responder::log_level);
         self.runtime.spawn(async move {
             let call = ForeignCall {
                 list: if request.route() == PROMPTS { ListKind::Prompts } else { ListKind::Tools },
@@ -213,6 +260,7 @@ impl Provider for UpstreamProvider {
                 params: request.params(),
                 revision: request.revision(),
                 progress: wants_progress.then_some(report),
+                log: level.map(|level| (level, told)),
             };
             let answer = while_wanted(&cancelled, view.call(call)).await;
             let reply = lock(&reply).take();
@@ -323,8 +371,8 @@ impl ServerListener for ViewListener {
         let shown = lock(&self.interests).shown.get(&target).cloned().unwrap_or_default();
         let uri = uri.to_owned();
         self.runtime.spawn(async move {
-            let now = view.read_at(&UriTarget { server: number, uri }).await;
-            if !matches!(now, Ok((_, now)) if now == before) {
+            let now = view.digest_at(&UriTarget { server: number, uri }).await;
+            if !matches!(now, Ok(now) if now == before) {
                 for uri in shown {
                     let _ = feed.updated(&uri);
                 }

@@ -9,10 +9,11 @@
 //! Law: it knows no agent. What it keeps for all of them is `public`; everything else belongs to the view that asked.
 
 use crate::breaker::Breaker;
+use crate::figures::LatencyCounts;
 use crate::recent::RecentTable;
 use crate::shared_work::SharedWork;
 use crate::table::{MOST_ITEMS, MOST_PAGES, NamedTable};
-use crate::wire::{self, ForeignPage};
+use crate::wire::{self, ForeignPage, ReadInput, ServerLog};
 use mcp_resources_client::{
     Client, ClientError, ClientLimits, Failure, Heard, Hearing, ListScope, ProgressFn, ServerAbout,
     ServerConfig,
@@ -76,6 +77,10 @@ pub struct UpstreamServer {
     changes: AtomicU64,
     answered: AtomicU64,
     failed: AtomicU64,
+    /// The requests in flight whose clients want log messages, by number.
+    logged: Mutex<HashMap<u64, LogFn>>,
+    numbers: AtomicU64,
+    latency: LatencyCounts,
 }
 
 /// The connection.
@@ -139,6 +144,23 @@ pub(crate) struct RequestOptions {
     /// Whether no time-out ends it.
     pub(crate) has_no_end: bool,
     pub(crate) progress: Option<ProgressFn>,
+    /// Gets log messages of the server while this request runs.
+    pub(crate) log: Option<LogFn>,
+}
+
+/// Gets a log message of a server.
+pub(crate) type LogFn = Arc<dyn Fn(&ServerLog) + Send + Sync>;
+
+/// Takes the log messages of a request until it is dropped.
+struct LoggedRequest<'s> {
+    server: &'s UpstreamServer,
+    number: u64,
+}
+
+impl Drop for LoggedRequest<'_> {
+    fn drop(&mut self) {
+        lock(&self.server.logged).remove(&self.number);
+    }
 }
 
 impl RequestOptions {
@@ -167,6 +189,9 @@ impl UpstreamServer {
             changes: AtomicU64::new(0),
             answered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
+            logged: Mutex::default(),
+            numbers: AtomicU64::new(0),
+            latency: LatencyCounts::default(),
         })
     }
 
@@ -180,6 +205,11 @@ impl UpstreamServer {
         lock(&self.about).clone()
     }
 
+    /// Whether it speaks 2026-07-28, as far as that is known.
+    pub(crate) fn is_modern(&self) -> bool {
+        lock(&self.about).as_ref().is_some_and(|about| about.revision.is_modern())
+    }
+
     /// The number of resources that are watched there.
     pub fn watched(&self) -> usize {
         lock(&self.watches).len()
@@ -188,6 +218,10 @@ impl UpstreamServer {
     /// The numbers of requests that it has answered, and not answered.
     pub fn requests(&self) -> (u64, u64) {
         (self.answered.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn latency(&self) -> &LatencyCounts {
+        &self.latency
     }
 
     /// Whether it is left alone, because it has not answered.
@@ -240,16 +274,37 @@ impl UpstreamServer {
         if !lock(&self.breaker).admit(self.now()) {
             return Err(UpstreamError::Resting);
         }
-        let RequestOptions { only_reads, has_no_end, progress } = options;
+        let RequestOptions { only_reads, has_no_end, progress, log } = options;
+        let _logged = log.map(|log| self.logging(log));
         let scope = ListScope { server: None, timeout: has_no_end.then_some(Millis::MAX), progress };
         let client = self.client()?.with(scope);
+        let begun = Instant::now();
         let mut outcome = client.request(method, params).await;
         let is_lost = matches!(&outcome, Err(ClientError::Failed(Failure::Unreachable { .. })));
         if is_lost && only_reads && self.about().is_some() {
             outcome = client.request(method, params).await;
         }
         self.judge(outcome.as_ref().err());
+        self.latency.add(begun.elapsed());
         outcome.map_err(UpstreamError::Client)
+    }
+
+    fn logging(&self, log: LogFn) -> LoggedRequest<'_> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        lock(&self.logged).insert(number, log);
+        LoggedRequest { server: self, number }
+    }
+
+    /// Passes a log message on. It does not say which request it belongs to, so with several that want messages it is dropped:
+    /// they may be of different agents. A server of an older revision logs for all of them, so none are wanted there.
+    fn logs(&self, params: &str) {
+        let log = match lock(&self.logged).values().collect::<Vec<_>>()[..] {
+            [only] => only.clone(),
+            _ => return,
+        };
+        if let Some(message) = ServerLog::parse(params) {
+            log(&message);
+        }
     }
 
     /// Counts the end of a request.
@@ -281,6 +336,7 @@ impl UpstreamServer {
         }
         let mut config = ServerConfig::new(&*self.name, self.config.target.clone(), AllowList::Everything);
         config.timeout = self.config.timeout;
+        config.credentials.clone_from(&self.config.credentials);
         let server = Arc::downgrade(self);
         let note = self.note.clone();
         let mut limits = ClientLimits::default();
@@ -291,11 +347,12 @@ impl UpstreamServer {
             .runtime(self.runtime.clone())
             .info("mcp-resources-gateway", env!("CARGO_PKG_VERSION"))
             .on_note(move |name, what| note(name, what))
-            .on_notification(move |_, method, _| {
+            .on_notification(move |_, method, params| {
                 if let Some(server) = server.upgrade() {
                     match method {
                         "notifications/tools/list_changed" => server.lists_changed(ListKinds::TOOLS),
                         "notifications/prompts/list_changed" => server.lists_changed(ListKinds::PROMPTS),
+                        "notifications/message" => server.logs(params),
                         _ => {}
                     }
                 }
@@ -486,17 +543,30 @@ impl UpstreamServer {
 impl UpstreamServer {
     /// The result of a read as JSON text. A public one is kept for all while it lasts; the time that is left of it is the
     /// second value, in ms.
-    pub(crate) async fn read(self: &Arc<Self>, uri: &str) -> Result<(Arc<str>, Option<u64>), UpstreamError> {
-        if let Some(shared) = lock(&self.shared).reads.get(uri)
+    pub(crate) async fn read(
+        self: &Arc<Self>,
+        uri: &str,
+        meta: Option<&str>,
+        input: Option<&ReadInput>,
+    ) -> Result<(Arc<str>, Option<u64>), UpstreamError> {
+        if input.is_none()
+            && let Some(shared) = lock(&self.shared).reads.get(uri)
             && let Some(left) = shared.until.checked_duration_since(Instant::now())
         {
             return Ok((shared.result.clone(), u64::try_from(left.as_millis()).ok()));
         }
         let changes = self.changes.load(Ordering::Acquire);
-        let params = format!("{{\"uri\":{}}}", wire::quoted(uri));
+        let mut params = format!("{{\"uri\":{}", wire::quoted(uri));
+        let responses = input.and_then(|input| input.responses.as_deref());
+        responses.iter().for_each(|responses| params += &format!(",\"inputResponses\":{responses}"));
+        let state = input.and_then(|input| input.state.as_deref());
+        state.iter().for_each(|state| params += &format!(",\"requestState\":{}", wire::quoted(state)));
+        meta.iter().for_each(|meta| params += &format!(",\"_meta\":{meta}"));
+        params.push('}');
         let result: Arc<str> =
             self.request("resources/read", &params, RequestOptions::reading()).await?.into();
-        if let Some(ttl) = public_ttl(&result)
+        if input.is_none()
+            && let Some(ttl) = public_ttl(&result)
             && self.changes.load(Ordering::Acquire) == changes
         {
             let until = Instant::now() + Duration::from_millis(ttl);

@@ -9,22 +9,21 @@
 //! Law: every URI is checked against what the agent may see *of that server*, before it is asked and in what it answers.
 //! What an agent may not have gets the answer of what does not exist.
 
-use crate::names::{NamedRoutes, NamedTarget, NamingServer, ServerPrefixes};
+use crate::names::{NamedRoutes, NamingServer, ServerPrefixes};
 use crate::owners::{UriOwners, canonical};
 use crate::recent::RecentTable;
-use crate::server::{PageResult, RequestOptions, UpstreamError, UpstreamServer, lock};
+use crate::server::{PageResult, UpstreamError, UpstreamServer, lock};
 use crate::table::NamedTable;
 use crate::walk::WalkCursor;
-use crate::wire::{self, ForeignItem, ForeignPage};
-use mcp_resources_client::{ClientError, Failure, ProgressFn};
+use crate::wire::{self, ForeignItem, PassedTerms, ReadInput};
+use mcp_resources_client::{ClientError, Failure};
 use mcp_resources_engine::catalog::ListKind;
 use mcp_resources_engine::client::Access;
-use mcp_resources_engine::connection::{Completion, Item, ListPage, RawResult, ReadResult};
+use mcp_resources_engine::connection::{InputRequired, Item, ListPage, RawResult, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::guard::Glob;
-use mcp_resources_engine::jsonrpc::{Json, object};
 use mcp_resources_engine::resource::{CacheHint, CacheScope};
-use mcp_resources_engine::version::{Answered, INTERNAL_ERROR, INVALID_PARAMS, Meaning, Revision};
+use mcp_resources_engine::version::{Answered, INTERNAL_ERROR, INVALID_PARAMS, Meaning};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -33,9 +32,7 @@ use tokio::time::{Instant, timeout_at};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The time for a page of a list; a server that needs longer is named as missing.
-const LIST: Duration = Duration::from_millis(2_000);
-/// The time for learning which tools there are before a call.
-const LEARN: Duration = Duration::from_secs(10);
+pub(crate) const LIST: Duration = Duration::from_millis(2_000);
 /// The time for which a server that did not list is not asked for its list on behalf of another one's names.
 const UNSEEN: Duration = Duration::from_secs(30);
 /// Most states of unfinished calls that are known.
@@ -69,7 +66,7 @@ pub(crate) struct UpstreamView {
     /// The tools and the prompts, as they were last known.
     named: [Mutex<Arc<NamedRoutes>>; 2],
     /// Digests of the states that servers gave this agent for unfinished calls.
-    states: Mutex<RecentTable<u64, ()>>,
+    pub(crate) states: Mutex<RecentTable<u64, ()>>,
 }
 
 /// A URI, and the server that may have it.
@@ -80,14 +77,23 @@ pub(crate) struct UriTarget {
     pub(crate) uri: String,
 }
 
-/// A call of a tool, or for a prompt.
-pub(crate) struct ForeignCall<'a> {
-    pub(crate) list: ListKind,
-    pub(crate) method: &'a str,
-    /// A JSON object.
-    pub(crate) params: &'a str,
-    pub(crate) revision: Revision,
-    pub(crate) progress: Option<ProgressFn>,
+/// What a server answers to a read.
+#[derive(Debug)]
+pub(crate) enum ForeignRead {
+    Contents(ReadResult<'static>),
+    Input(InputRequired<'static>),
+}
+
+/// The client of a read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReadTerms<'r> {
+    /// Whether it speaks 2026-07-28.
+    pub(crate) is_modern: bool,
+    /// The `_meta` of its request.
+    pub(crate) meta: Option<&'r str>,
+    /// The server that has asked for input, and the client's answers.
+    pub(crate) asker: Option<&'r str>,
+    pub(crate) input: Option<&'r ReadInput>,
 }
 
 impl UpstreamView {
@@ -111,7 +117,7 @@ impl UpstreamView {
     }
 
     /// The URI here of a URI of a server. Notes that the server has it.
-    fn shown(&self, server: usize, uri: &str) -> String {
+    pub(crate) fn shown(&self, server: usize, uri: &str) -> String {
         let has_prefix = self.servers.get(server).is_some_and(|own| own.prefix.is_some());
         match has_prefix || lock(&self.owners).claim(server, uri) {
             true => self.prefixes.with(server, uri),
@@ -120,7 +126,7 @@ impl UpstreamView {
     }
 
     /// The text here of a template of a server.
-    fn shown_template(&self, server: usize, text: &str) -> String {
+    pub(crate) fn shown_template(&self, server: usize, text: &str) -> String {
         let has = |earlier: &ViewServer| {
             earlier.prefix.is_none()
                 && earlier.has_resources
@@ -276,11 +282,18 @@ impl UpstreamView {
         Some(Item::Foreign { uri, json })
     }
 
-    /// The contents at a URI.
-    pub(crate) async fn read(&self, uri: &str) -> Result<ReadResult<'static>, ReadError> {
+    /// The contents at a URI, or the input that its server needs first.
+    pub(crate) async fn read(&self, uri: &str, terms: ReadTerms<'_>) -> Result<ForeignRead, ReadError> {
         let mut worst = None;
-        for target in self.targets(uri) {
-            match self.read_at(&target).await {
+        let mut targets = self.targets(uri);
+        // A retry goes to the server that has asked.
+        if let Some(asker) = terms.asker {
+            targets.retain(|target| {
+                self.servers.get(target.server).is_some_and(|own| **own.server.name() == *asker)
+            });
+        }
+        for target in targets {
+            match self.read_with(&target, terms).await {
                 Ok((result, _)) => {
                     // A URI with a prefix says nothing about the one without.
                     if canonical(&target.uri) == canonical(uri) {
@@ -295,14 +308,33 @@ impl UpstreamView {
         Err(worst.unwrap_or(ReadError::NotFound))
     }
 
-    /// The contents that one server has, and a digest of them.
-    pub(crate) async fn read_at(&self, target: &UriTarget) -> Result<(ReadResult<'static>, u64), ReadError> {
+    /// A digest of the contents that one server has.
+    pub(crate) async fn digest_at(&self, target: &UriTarget) -> Result<u64, ReadError> {
+        match self.read_with(target, ReadTerms::default()).await? {
+            (ForeignRead::Contents(_), digest) => Ok(digest),
+            (ForeignRead::Input(_), _) => Err(ReadError::InputRequired),
+        }
+    }
+
+    /// What one server answers, and a digest of it.
+    async fn read_with(
+        &self,
+        target: &UriTarget,
+        terms: ReadTerms<'_>,
+    ) -> Result<(ForeignRead, u64), ReadError> {
         let own = self.servers.get(target.server).ok_or(ReadError::NotFound)?;
-        let answered = own.server.read(&target.uri).await;
+        let passed = PassedTerms {
+            is_modern: own.server.is_modern(),
+            is_client_modern: terms.is_modern,
+            ..PassedTerms::default()
+        };
+        let meta = wire::passed_meta(terms.meta, &passed);
+        let answered = own.server.read(&target.uri, meta.as_deref(), terms.input).await;
         let (text, left) = answered.map_err(|error| failed(own.server.name(), error, true))?;
         let members = wire::members(&text).ok_or(ReadError::Failed)?;
         if !RawResult::from_foreign(&members).is_complete() {
-            return Err(ReadError::InputRequired);
+            let input = wire::input_required(&members, own.server.name()).filter(|_| terms.is_modern);
+            return input.map(|input| (ForeignRead::Input(input), 0)).ok_or(ReadError::InputRequired);
         }
         let mut result = ReadResult::from_foreign(&members).ok_or(ReadError::Failed)?;
         if result.contents.is_empty() {
@@ -326,7 +358,7 @@ impl UpstreamView {
         }
         let digest = xxh3_64(text.as_bytes());
         lock(&self.owners).was_read(target.server, &target.uri, digest);
-        Ok((result, digest))
+        Ok((ForeignRead::Contents(result), digest))
     }
 
     /// The server that has a URI: the one that is known to, or else the first that can read it.
@@ -340,7 +372,7 @@ impl UpstreamView {
             return targets.into_iter().next();
         }
         for target in &targets {
-            if self.read_at(target).await.is_ok() {
+            if self.digest_at(target).await.is_ok() {
                 return Some(target.clone());
             }
         }
@@ -392,7 +424,7 @@ impl UpstreamView {
     }
 
     /// What the servers have, as far as it is known at `deadline`.
-    async fn tables(&self, list: ListKind, deadline: Instant) -> Vec<Option<Arc<NamedTable>>> {
+    pub(crate) async fn tables(&self, list: ListKind, deadline: Instant) -> Vec<Option<Arc<NamedTable>>> {
         let asked = self.servers.iter().map(|own| {
             let server = own.server.clone();
             let is_asked = own.is_asked_for(list);
@@ -423,7 +455,7 @@ impl UpstreamView {
         }
     }
 
-    fn routes(&self, list: ListKind) -> Arc<NamedRoutes> {
+    pub(crate) fn routes(&self, list: ListKind) -> Arc<NamedRoutes> {
         self.named_of(list).map(|named| lock(named).clone()).unwrap_or_default()
     }
 
@@ -489,233 +521,6 @@ impl UpstreamView {
         items.sort();
         items
     }
-
-    /// The tool or prompt of this name here.
-    async fn target(&self, list: ListKind, name: &str) -> Option<NamedTarget> {
-        if let Some(target) = self.routes(list).find(name) {
-            return Some(target.clone());
-        }
-        self.tables(list, Instant::now() + LEARN).await;
-        self.routes(list).find(name).cloned()
-    }
-
-    /// Calls a tool, or gets a prompt.
-    pub(crate) async fn call(&self, call: ForeignCall<'_>) -> Result<RawResult<'static>, ReadError> {
-        let ForeignCall { list, method, params, revision, progress } = call;
-        let given = wire::members(params).ok_or(ReadError::Failed)?;
-        let name = given.get("name").and_then(Json::as_str).unwrap_or_default();
-        let Some(target) = self.target(list, &name).await else {
-            let kind = if list == ListKind::Tools { "tool" } else { "prompt" };
-            let shown: String = name.chars().filter(|char| !char.is_control()).take(100).collect();
-            return Err(refused(format!("Unknown {kind}: {shown}")));
-        };
-        if let Some(state) = given.get("requestState").and_then(Json::as_str)
-            && lock(&self.states).get(&state_digest(&target, &state)).is_none()
-        {
-            return Err(refused("Invalid params: unknown requestState".into()));
-        }
-        let Some(own) = self.servers.get(target.server) else { return Err(ReadError::Failed) };
-        let mut sent = Vec::new();
-        object(&mut sent, |writer| {
-            for (member, value) in given.iter() {
-                match &*member {
-                    "name" => writer.str("name", &target.name),
-                    "_meta" => {
-                        let passed = wire::passed_meta(value.raw());
-                        passed
-                            .iter()
-                            .for_each(|meta| writer.value("_meta").extend_from_slice(meta.as_bytes()));
-                    }
-                    _ => writer.named(&member).extend_from_slice(value.raw().as_bytes()),
-                }
-            }
-        });
-        let sent = String::from_utf8(sent).map_err(|_| ReadError::Failed)?;
-        let options = RequestOptions { only_reads: list == ListKind::Prompts, has_no_end: true, progress };
-        let answered = own.server.request(method, &sent, options).await;
-        let text = answered.map_err(|error| failed(own.server.name(), error, false))?;
-        let members = wire::members(&text).ok_or(ReadError::Failed)?;
-        let mut result = RawResult::from_foreign(&members);
-        if !result.is_complete() {
-            if !revision.is_modern() {
-                return Err(ReadError::InputRequired);
-            }
-            if let Some(state) = members.get("requestState").and_then(Json::as_str) {
-                lock(&self.states).insert(state_digest(&target, &state), ());
-            }
-        }
-        result.meta =
-            result.meta.map(|meta| wire::meta_with_page(&meta, &|uri| self.shown(target.server, uri)).into());
-        Ok(result)
-    }
-}
-
-/// What an agent has of one server, for people.
-#[derive(Clone, Debug)]
-pub struct UpstreamSummary {
-    /// The name of the server.
-    pub name: String,
-    /// `ready`, or the reason why it is not.
-    pub state: String,
-    /// The agreed revision, once it has answered.
-    pub revision: Option<Revision>,
-    /// The number of its tools that the agent has; `None` if it is not known.
-    pub tools: Option<usize>,
-    /// The number of resources on the first page that the agent may see.
-    pub resources: Option<usize>,
-    /// Whether there are more pages.
-    pub has_more_resources: bool,
-    /// The number of templates that lead to something that the agent may see.
-    pub templates: Option<usize>,
-}
-
-impl UpstreamView {
-    /// Looks at every server, for at most `time`.
-    pub(crate) async fn summaries(&self, time: Duration) -> Vec<UpstreamSummary> {
-        let deadline = Instant::now() + time;
-        let looks: Vec<_> = self
-            .servers
-            .iter()
-            .map(|own| {
-                let server = own.server.clone();
-                own.server.spawn(async move {
-                    let tools = server.table(ListKind::Tools, deadline).await;
-                    let templates = server.table(ListKind::Templates, deadline).await;
-                    (tools, templates, server.first_page(deadline).await)
-                })
-            })
-            .collect();
-        let mut summaries = Vec::with_capacity(looks.len());
-        for (own, look) in self.servers.iter().zip(looks) {
-            let Ok((tools, templates, page)) = look.await else { continue };
-            let state = match &tools {
-                Some(Ok(_)) => "ready".to_owned(),
-                Some(Err(error)) => error.to_string(),
-                None => "no answer".to_owned(),
-            };
-            let seen = |page: &ForeignPage| {
-                page.items.iter().filter(|item| own.has_resources && own.access.allows(&item.id)).count()
-            };
-            let page = page.and_then(Result::ok);
-            let tools = tools.and_then(Result::ok);
-            let templates = templates.and_then(Result::ok);
-            summaries.push(UpstreamSummary {
-                name: own.server.name().to_string(),
-                state,
-                revision: own.server.about().map(|about| about.revision),
-                tools: tools.map(|table| table.items.iter().filter(|item| own.permits(&item.id)).count()),
-                resources: page.as_deref().map(seen),
-                has_more_resources: page.is_some_and(|page| page.next.is_some()),
-                templates: templates.map(|table| {
-                    let reached = |item: &&ForeignItem| own.has_resources && own.access.reaches(&item.id);
-                    table.items.iter().filter(reached).count()
-                }),
-            });
-        }
-        summaries
-    }
-}
-
-/// A completion, of a template or of a prompt.
-pub(crate) struct CompletionCall<'a> {
-    pub(crate) is_prompt: bool,
-    /// The text of the template, or the name of the prompt.
-    pub(crate) reference: &'a str,
-    pub(crate) variable: &'a str,
-    pub(crate) value: &'a str,
-    pub(crate) arguments: &'a [(String, String)],
-}
-
-impl UpstreamView {
-    /// Completes a variable of a template, or an argument of a prompt.
-    pub(crate) async fn complete(&self, call: CompletionCall<'_>) -> Result<Completion<'static>, ReadError> {
-        let targets = match call.is_prompt {
-            true => self
-                .target(ListKind::Prompts, call.reference)
-                .await
-                .into_iter()
-                .map(|target| UriTarget { server: target.server, uri: target.name })
-                .collect(),
-            false => self.template_targets(call.reference).await,
-        };
-        let mut worst = None;
-        for target in targets {
-            match self.complete_at(&target, &call).await {
-                Ok(completion) => return Ok(completion),
-                Err(error) => drop(worst.get_or_insert(error)),
-            }
-        }
-        let why = if call.is_prompt { "prompt" } else { "ref" };
-        Err(worst.unwrap_or_else(|| refused(format!("Invalid params: unknown {why}"))))
-    }
-
-    /// The servers that may complete a reference: those that have the template or, for a URI, that may have the URI.
-    async fn template_targets(&self, text: &str) -> Vec<UriTarget> {
-        let mut targets = Vec::new();
-        let tables = self.tables(ListKind::Templates, Instant::now() + LIST).await;
-        for (at, (own, table)) in self.servers.iter().zip(&tables).enumerate() {
-            let Some(table) = table else { continue };
-            for item in table.items.iter().filter(|item| own.access.reaches(&item.id)) {
-                let is_short = item.id == text && own.prefix.is_none();
-                if is_short || self.shown_template(at, &item.id) == text {
-                    targets.push(UriTarget { server: at, uri: item.id.clone() });
-                }
-            }
-        }
-        // The owner of a text that several have is the one that shows it unchanged.
-        targets.truncate(1);
-        if targets.is_empty() && !text.contains('{') {
-            targets = self.targets(text);
-        }
-        targets
-    }
-
-    async fn complete_at(
-        &self,
-        target: &UriTarget,
-        call: &CompletionCall<'_>,
-    ) -> Result<Completion<'static>, ReadError> {
-        let own = self.servers.get(target.server).ok_or(ReadError::Failed)?;
-        let context = own.server.about().is_some_and(|about| about.revision.has_completion_context());
-        let mut params = Vec::new();
-        object(&mut params, |params| {
-            params.object("ref", |reference| {
-                reference.str("type", if call.is_prompt { "ref/prompt" } else { "ref/resource" });
-                reference.str(if call.is_prompt { "name" } else { "uri" }, &target.uri);
-            });
-            params.object("argument", |argument| {
-                argument.str("name", call.variable);
-                argument.str("value", call.value);
-            });
-            if context && !call.arguments.is_empty() {
-                params.object("context", |context| {
-                    context.object("arguments", |arguments| {
-                        for (name, value) in call.arguments {
-                            arguments.named(name).extend_from_slice(wire::quoted(value).as_bytes());
-                        }
-                    });
-                });
-            }
-        });
-        let params = String::from_utf8(params).map_err(|_| ReadError::Failed)?;
-        let answered = own.server.request("completion/complete", &params, RequestOptions::reading()).await;
-        let text = answered.map_err(|error| failed(own.server.name(), error, false))?;
-        let members = wire::members(&text).ok_or(ReadError::Failed)?;
-        let mut completion = Completion::from_foreign(&members).ok_or(ReadError::Failed)?;
-        if !call.is_prompt && !own.access.is_open() {
-            let table = own.server.known_table(ListKind::Templates);
-            let template = table.as_ref().and_then(|table| table.template(&target.uri));
-            completion.values.retain(|value| {
-                let mut values: Vec<(&str, &str)> = vec![(call.variable, value)];
-                values.extend(call.arguments.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-                template.is_some_and(|template| own.access.leads(template, &values))
-            });
-            // They count what the agent may not see.
-            completion.total = None;
-            completion.has_more = None;
-        }
-        Ok(completion)
-    }
 }
 
 impl ViewServer {
@@ -728,7 +533,7 @@ impl ViewServer {
         rest.ok().map(|rest| rest.map(Arc::new))
     }
 
-    fn is_asked_for(&self, list: ListKind) -> bool {
+    pub(crate) fn is_asked_for(&self, list: ListKind) -> bool {
         match list {
             ListKind::Resources | ListKind::Templates => self.has_resources,
             ListKind::Tools | ListKind::Prompts => self.tools.as_ref().is_none_or(|globs| !globs.is_empty()),
@@ -736,22 +541,17 @@ impl ViewServer {
     }
 
     /// Whether the agent has a tool or prompt of this server.
-    fn permits(&self, name: &str) -> bool {
+    pub(crate) fn permits(&self, name: &str) -> bool {
         self.tools.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(name)))
     }
 }
 
-/// By which a state is known to be one that this call was given.
-fn state_digest(target: &NamedTarget, state: &str) -> u64 {
-    xxh3_64(format!("{}\n{}\n{state}", target.server, target.name).as_bytes())
-}
-
-fn refused(message: String) -> ReadError {
+pub(crate) fn refused(message: String) -> ReadError {
     ReadError::Foreign { code: INVALID_PARAMS, message, data: None }
 }
 
 /// The error of a server, for the client. `is_read`: codes that mean that a resource does not exist are taken as that.
-fn failed(server: &str, error: UpstreamError, is_read: bool) -> ReadError {
+pub(crate) fn failed(server: &str, error: UpstreamError, is_read: bool) -> ReadError {
     let silent = |why: &str| ReadError::Foreign {
         code: INTERNAL_ERROR,
         message: format!("The server {server:?} {why}"),

@@ -2,7 +2,9 @@
 //!
 //! Law: everything here comes from another server. An entry without its name is left out; the others stay.
 
+use mcp_resources_engine::connection::{InputAsk, InputRequest, InputRequired, LogLevel};
 use mcp_resources_engine::jsonrpc::{Json, JsonMembers, object};
+use mcp_resources_engine::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROGRESS_TOKEN};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -88,17 +90,95 @@ pub(crate) fn pages_of(json: &str) -> Vec<String> {
 }
 
 /// The members of `_meta` of a client's request that another server may get: not those that belong to this connection.
-pub(crate) fn passed_meta(meta: &str) -> Option<String> {
-    let members = members(meta)?;
+pub(crate) fn passed_meta(meta: Option<&str>, terms: &PassedTerms) -> Option<String> {
+    let members = meta.and_then(members);
     let mut out = Vec::new();
     object(&mut out, |writer| {
-        for (name, value) in members.iter() {
-            if &*name != "progressToken" && !name.starts_with("io.modelcontextprotocol/") {
+        for (name, value) in members.iter().flat_map(JsonMembers::iter) {
+            let is_passed = match &*name {
+                PROGRESS_TOKEN => false,
+                CLIENT_CAPABILITIES => terms.is_modern && terms.is_client_modern,
+                other => !other.starts_with("io.modelcontextprotocol/"),
+            };
+            if is_passed {
                 writer.named(&name).extend_from_slice(value.raw().as_bytes());
             }
         }
+        if let Some(level) = terms.level.filter(|_| terms.is_modern) {
+            writer.str(LOG_LEVEL, level.as_str());
+        }
     });
     String::from_utf8(out).ok().filter(|meta| meta != "{}")
+}
+
+/// What a server is told of the client of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PassedTerms {
+    /// Whether the server speaks 2026-07-28, where a request has its own terms.
+    pub(crate) is_modern: bool,
+    /// Whether the client does too.
+    pub(crate) is_client_modern: bool,
+    /// The log messages that the client wants.
+    pub(crate) level: Option<LogLevel>,
+}
+
+/// A retry of a read with the client's input.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReadInput {
+    /// A JSON object.
+    pub(crate) responses: Option<String>,
+    /// The server's state.
+    pub(crate) state: Option<String>,
+}
+
+/// The questions of a result `input_required`, with the state, in front of which stands the name of the server.
+pub(crate) fn input_required(result: &JsonMembers<'_>, server: &str) -> Option<InputRequired<'static>> {
+    let state = result.get("requestState").and_then(Json::as_str);
+    let state = state.map_or_else(|| server.to_owned(), |state| format!("{server}\n{state}"));
+    let mut requests = Vec::new();
+    let asked = result.get("inputRequests").and_then(Json::object);
+    for (key, request) in asked.iter().flat_map(JsonMembers::iter) {
+        let request = request.object()?;
+        let params = request.get("params");
+        let text =
+            |name: &str| params.and_then(Json::object)?.get(name)?.as_str().map(|text| text.into_owned());
+        let method = request.get("method")?.as_str()?;
+        let raw = |json: Json<'_>| json.raw().to_owned();
+        let ask = match &*method {
+            "elicitation/create" if text("mode").as_deref() == Some("url") => {
+                InputAsk::Url { message: text("message")?.into(), url: text("url")?.into() }
+            }
+            "elicitation/create" => {
+                let schema = params.and_then(Json::object)?.get("requestedSchema").map(raw)?;
+                InputAsk::Form { message: text("message")?.into(), schema: schema.into() }
+            }
+            "sampling/createMessage" => InputAsk::Sampling(params.map(raw)?.into()),
+            "roots/list" => InputAsk::Roots,
+            _ => return None,
+        };
+        requests.push(InputRequest { key: key.into_owned().into(), ask });
+    }
+    Some(InputRequired { requests, state: Some(state.into_bytes().into()) })
+}
+
+/// A log message of a server.
+pub(crate) struct ServerLog {
+    pub(crate) level: LogLevel,
+    pub(crate) logger: Option<String>,
+    /// JSON text.
+    pub(crate) data: String,
+}
+
+impl ServerLog {
+    /// Of the params of `notifications/message`.
+    pub(crate) fn parse(params: &str) -> Option<Self> {
+        let members = members(params)?;
+        Some(Self {
+            level: LogLevel::parse(&members.get("level")?.as_str()?)?,
+            logger: members.get("logger").and_then(Json::as_str).map(Cow::into_owned),
+            data: members.get("data")?.raw().to_owned(),
+        })
+    }
 }
 
 /// The object `json`, in which `replace` may give a member another value, as JSON text.
@@ -150,7 +230,33 @@ mod tests {
     #[test]
     fn what_belongs_to_one_connection_stays_there() {
         let meta = r#"{"progressToken":1,"io.modelcontextprotocol/clientInfo":{},"traceparent":"00-1"}"#;
-        assert_eq!(passed_meta(meta).as_deref(), Some(r#"{"traceparent":"00-1"}"#));
-        assert_eq!(passed_meta(r#"{"progressToken":1}"#), None);
+        let legacy = PassedTerms { level: Some(LogLevel::Info), ..PassedTerms::default() };
+        assert_eq!(passed_meta(Some(meta), &legacy).as_deref(), Some(r#"{"traceparent":"00-1"}"#));
+        assert_eq!(passed_meta(Some(r#"{"progressToken":1}"#), &legacy), None);
+        let meta = r#"{"io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/logLevel":"debug"}"#;
+        let modern = PassedTerms { is_modern: true, is_client_modern: true, ..legacy };
+        let both = r#"{"io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/logLevel":"info"}"#;
+        assert_eq!(passed_meta(Some(meta), &modern).as_deref(), Some(both));
+        assert_eq!(passed_meta(Some(meta), &legacy), None);
+    }
+
+    #[test]
+    fn questions_of_a_read_are_read_with_their_server() {
+        let result = r#"{"resultType":"input_required","requestState":"s","inputRequests":{
+            "f":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object"}}},
+            "u":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://x"}},
+            "r":{"method":"roots/list"},"s":{"method":"sampling/createMessage","params":{"maxTokens":1}}}}"#;
+        let read = input_required(&members(result).unwrap(), "a").unwrap();
+        assert_eq!(read.state.as_deref(), Some(&b"a\ns"[..]));
+        let kinds: Vec<_> = read.requests.iter().map(|one| (&*one.key, format!("{:?}", one.ask))).collect();
+        assert!(
+            kinds[0].1.starts_with("Form")
+                && kinds[1].1.starts_with("Url")
+                && kinds[3].1.contains("maxTokens")
+        );
+        assert_eq!(kinds[2], ("r", "Roots".to_owned()));
+        for odd in [r#"{"inputRequests":{"x":{"method":"tools/call"}}}"#, r#"{"inputRequests":{"x":7}}"#] {
+            assert!(input_required(&members(odd).unwrap(), "a").is_none());
+        }
     }
 }

@@ -81,6 +81,10 @@ pub struct Read {
     route: Route,
     uri: String,
     params: Option<MatchedParams<'static>>,
+    inputs: Option<Arc<str>>,
+    state: Option<Arc<[u8]>>,
+    meta: Option<Arc<str>>,
+    revision: Revision,
     asker: ProviderRequester,
 }
 
@@ -143,9 +147,18 @@ asked! { Read List Complete Call }
 
 impl Read {
     pub(super) fn new(route: Route, request: ReadRequest<'_>, engine: &Arc<Engine>) -> Self {
-        let ReadRequest { uri, params, caller, .. } = request;
+        let ReadRequest { uri, params, inputs, state, caller, .. } = request;
         let asker = ProviderRequester::new(caller.principal, engine);
-        Self { route, uri: uri.into_owned(), params: params.map(MatchedParams::into_owned), asker }
+        Self {
+            route,
+            uri: uri.into_owned(),
+            params: params.map(MatchedParams::into_owned),
+            inputs: inputs.map(|inputs| inputs.raw().into()),
+            state: state.map(Arc::from),
+            meta: caller.meta.map(|meta| meta.raw().into()),
+            revision: caller.revision,
+            asker,
+        }
     }
 
     /// The same request for another part.
@@ -156,6 +169,26 @@ impl Read {
     /// The URI as the client spelled it; contents repeat it.
     pub fn uri(&self) -> &str {
         &self.uri
+    }
+
+    /// The revision in which the client speaks.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// The `_meta` of the request as JSON text, an object, if it has one.
+    pub fn meta(&self) -> Option<&str> {
+        self.meta.as_deref()
+    }
+
+    /// The client's answers to an earlier [`Responder::require`]: a JSON object, key to result.
+    pub fn inputs(&self) -> Option<&str> {
+        self.inputs.as_deref()
+    }
+
+    /// The state that the provider gave then.
+    pub fn state(&self) -> Option<&[u8]> {
+        self.state.as_deref()
     }
 
     /// The values of the template's variables; `None` for a resource.

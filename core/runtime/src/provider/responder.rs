@@ -7,7 +7,7 @@
 
 use crate::transport::Peer;
 use mcp_resources_engine::connection::{
-    Answer, Cancelled, Completion, ListPage, RawResult, ReadResult, Reply,
+    Answer, Cancelled, Completion, InputRequired, ListPage, LogLevel, RawResult, ReadResult, Reply,
 };
 use mcp_resources_engine::error::ReadError;
 use std::fmt;
@@ -122,6 +122,20 @@ impl<T> Responder<T> {
         }
     }
 
+    /// The least severe level of log messages that the client wants; `None` if it wants none.
+    pub fn log_level(&self) -> Option<LogLevel> {
+        self.open.as_ref().and_then(|open| open.reply.log_level())
+    }
+
+    /// Sends a log message to the client, if it wants messages of this level. `data` is JSON text.
+    pub fn tell(&mut self, level: LogLevel, logger: Option<&str>, data: &str) {
+        let Some(open) = &mut self.open else { return };
+        if let Some(bytes) = open.reply.log(level, logger, data) {
+            open.peer.report(open.reply.token(), &open.cancelled, &bytes);
+            open.peer.appended();
+        }
+    }
+
     /// Sends progress to the client, if the client asked for it.
     pub fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let Some(open) = &mut self.open else { return };
@@ -134,6 +148,14 @@ impl<T> Responder<T> {
 }
 
 impl Responder<ReadResult<'static>> {
+    /// Asks the client for input first (2026-07-28). The client reads again, with its answers and the state: see
+    /// [`Read::inputs`](super::Read::inputs).
+    pub fn require(mut self, request: InputRequired<'static>) {
+        if let Some(open) = self.open.take() {
+            open.answer(Answer::InputRequired(request));
+        }
+    }
+
     /// Announces the size of the contents in bytes. Call it before producing them.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ mod database;
 mod docs;
 mod figures;
 mod files;
+mod gateway;
 mod history;
 mod http;
 mod measure;
@@ -27,6 +28,7 @@ mod walk;
 mod workload;
 
 use figures::Figures;
+use gateway::GatewayWork;
 use measure::Setting;
 use options::{Options, Task};
 use progress::Progress;
@@ -128,7 +130,11 @@ fn one(
         Workload::Settings => settings::measure(&launch, &setting),
         Workload::Tools(ToolWork::List) => tools::measure_list(&launch, &setting),
         Workload::Tools(ToolWork::Import) => tools::measure_import(&launch, contestant, &setting),
-        Workload::Tools(ToolWork::Http(_)) => http::measure_load(&launch, &setting),
+        Workload::Tools(ToolWork::Http(_)) | Workload::Gateway(GatewayWork::Http) => {
+            http::measure_load(&launch, &setting)
+        }
+        Workload::Gateway(GatewayWork::List) => gateway::measure_list(&launch, &setting),
+        Workload::Gateway(GatewayWork::Listeners) => http::measure_listeners(&launch, &setting),
         _ => measure::measure(&launch, &setting),
     }
 }

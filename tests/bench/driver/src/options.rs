@@ -15,7 +15,7 @@ PROGRAM NAME --print TRANSPORT prints the command that starts a server. A worklo
 const USUAL: &str = "W1,W1/modern,W2,W2/modern,W2-each,W2-provider/modern,W3-text,W3-blob,W4-1000,W4-100000,W5-1,W5-100,W5-1000,W5-10000,\
 W6-one,W6-one/modern,W6-many,W6-many/modern,W7-8,W7-8/modern,W7-64,W7-64/modern,W7-open-250/modern,W7-open-5000/modern,\
 W8,W9,W9/modern,W10-list,W10-list/modern,W10-read/modern,W10-change,W11/modern,W12-blob/modern,W12-log/modern,W12-status/modern,W12-complete/modern,W15,W16-1,W16-1/modern,W16-64,W16-64/modern,W17-pages/modern,W17-change/modern,W18/modern,W23-log/modern,W23-graph/modern,W23-tags/modern,W24-10000/modern,W24-20000/modern,W24-40000/modern,\
-W25-directories/modern,W25-files/modern,W26-4000,W26-16000,W13-read,W13-read/modern,W13-tool,W13-tool/modern,W19-1,W19-64,W19-http-1/modern,W19-http-64/modern,W19-list,W19-import";
+W25-directories/modern,W25-files/modern,W26-4000,W26-16000,W13-read,W13-read/modern,W13-tool,W13-tool/modern,W14-read,W14-read/modern,W14-http,W14-tool/modern,W14-list/modern,W14-listeners/modern,W19-1,W19-64,W19-http-1/modern,W19-http-64/modern,W19-list,W19-import";
 
 /// What to measure.
 pub(crate) struct Options {

@@ -3,6 +3,7 @@
 use crate::database::{self, Part};
 use crate::docs::HANDBOOK;
 use crate::files::{Folder, Work};
+use crate::gateway::{self, GatewayWork};
 use crate::options::Options;
 use crate::process::Launch;
 use crate::repository::REPOSITORY;
@@ -47,6 +48,8 @@ pub(crate) enum Handler {
     InFront,
     /// The server's own, behind `mcp-resources serve FOLDER -- SERVER`.
     Beside,
+    /// That of a server behind it.
+    Gateway,
 }
 
 impl fmt::Display for Contestant {
@@ -62,6 +65,7 @@ impl fmt::Display for Contestant {
             Handler::Attached => write!(f, "{}, attached", self.name),
             Handler::InFront => write!(f, "{}, in front", self.name),
             Handler::Beside => write!(f, "{}, behind serve", self.name),
+            Handler::Gateway => write!(f, "{}, gateway", self.name),
         }
     }
 }
@@ -116,6 +120,13 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
         };
         let of = |name| handlers.iter().map(move |handler| Contestant { name, handler: *handler });
         return ["python-sdk", "fastmcp", "ts-sdk"].into_iter().flat_map(of).collect();
+    }
+    if let Workload::Gateway(work) = workload {
+        let alone: &[&'static str] = if work == GatewayWork::List { &[] } else { &OURS[..1] };
+        let only_http: &[&'static str] = if work == GatewayWork::Http { &["mcp-proxy"] } else { &[] };
+        let behind = [COMMAND, "fastmcp"].iter().chain(only_http);
+        let behind = behind.map(|name| Contestant { name, handler: Handler::Gateway });
+        return alone.iter().map(|name| Contestant::usual(name)).chain(behind).collect();
     }
     if workload == Workload::Settings {
         return [COMMAND, "fastmcp"].map(Contestant::usual).into();
@@ -176,7 +187,13 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
 
 /// Why a server has no row of figures.
 pub(crate) fn lacks(contestant: &Contestant, workload: Workload, modern: bool) -> Option<&'static str> {
-    let tells = matches!(workload, Workload::Updates | Workload::Subscribers | Workload::Listeners);
+    let tells = matches!(
+        workload,
+        Workload::Updates
+            | Workload::Subscribers
+            | Workload::Listeners
+            | Workload::Gateway(GatewayWork::Listeners)
+    );
     match (contestant.name, workload) {
         ("rmcp", Workload::Template(_)) => Some("has no router: URIs are matched by hand"),
         ("fastmcp", _)
@@ -228,6 +245,8 @@ enum Way {
     Settings,
     /// To serve the fixture's folder over stdio, beside the server whose command follows.
     Beside,
+    /// To serve what the servers in a file have.
+    Gateway(GatewayWork),
 }
 
 impl Launcher {
@@ -250,6 +269,10 @@ impl Launcher {
             Workload::History(query) => Way::Git(query.folder()),
             Workload::Scale(work) => Way::Scale(work),
             Workload::Settings => Way::Settings,
+            Workload::Gateway(work) if contestant.handler == Handler::Gateway => {
+                gateway::write_files(&self.command(OURS[0], Way::Stdio)?)?;
+                Way::Gateway(work)
+            }
             _ if workload.is_http() => Way::Http,
             _ => Way::Stdio,
         };
@@ -314,6 +337,10 @@ fn ask(serve: &str, name: &str, way: Way) -> Result<Vec<String>, Box<dyn Error>>
         }
         Way::Settings => &["--settings", FOLDER],
         Way::Beside => &["--beside"],
+        Way::Gateway(work) => {
+            folder = work.path().display().to_string();
+            if work.is_http() { &["--gateway", &folder, "--http", "PORT"] } else { &["--gateway", &folder] }
+        }
     };
     let output = Command::new(serve).args([name, "--print"]).args(transport).output()?;
     if !output.status.success() {
@@ -342,7 +369,7 @@ mod tests {
             let ours: &[&str] = match workload {
                 Workload::Provided => &OURS[..1],
                 Workload::Tools(ToolWork::Import) => &["ours-python"],
-                Workload::Attached(_) => &[],
+                Workload::Attached(_) | Workload::Gateway(_) => &[],
                 Workload::Files(_)
                 | Workload::Database(_)
                 | Workload::Docs

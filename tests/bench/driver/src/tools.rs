@@ -1,14 +1,13 @@
 //! W19: tools. Calls of `echo` go the way of reads; here are the list and the import.
 
 use crate::client::ListMethod;
-use crate::figures::{Figures, micros, per};
+use crate::figures::Figures;
 use crate::measure::Setting;
-use crate::process::{Launch, Server};
+use crate::process::Launch;
 use crate::servers::Contestant;
 use crate::start;
-use crate::walk::Walker;
+use crate::walk;
 use std::error::Error;
-use std::time::Instant;
 
 /// The number of listed tools.
 const LISTED: u32 = 1_000;
@@ -45,24 +44,10 @@ impl ToolWork {
     }
 }
 
-/// Starts the server and walks its list of tools until as many walks are done or the time is over; one walk at least.
+/// Starts the server and walks its list of tools.
 pub(crate) fn measure_list(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
-    let mut walker = Walker::new(Server::start(launch, None)?, ListMethod::Tools, setting.modern)?;
     let number_of = |name: &str| name.strip_prefix('t').and_then(|number| number.parse().ok());
-    for _ in 0..setting.warm {
-        walker.walk(LISTED, number_of)?;
-    }
-    let cpu = walker.server.cpu_ns()?;
-    let start = Instant::now();
-    let mut walks = 0;
-    while walks == 0 || (walks < setting.requests && start.elapsed() < setting.time) {
-        walker.walk(LISTED, number_of)?;
-        walks += 1;
-    }
-    let cpu = walker.server.cpu_ns()? - cpu;
-    Ok(Figures::default()
-        .with("rate", 1.0 / per(start.elapsed().as_secs_f64(), walks))
-        .with("cpu_us", per(micros(cpu), walks)))
+    walk::measure_lists(launch, ListMethod::Tools, LISTED, number_of, setting)
 }
 
 /// The import of the package in processes of their own, and what its modules for tools add; medians.

@@ -32,6 +32,32 @@ pub(crate) fn measure(launch: &Launch, listed: u32, setting: &Setting) -> Result
         .with("cpu_us_page", per(micros(cpu), walker.pages)))
 }
 
+/// Starts the server and walks one of its lists until as many walks are done or the time is over; one walk at least.
+pub(crate) fn measure_lists(
+    launch: &Launch,
+    method: ListMethod,
+    listed: u32,
+    number_of: impl Fn(&str) -> Option<usize> + Copy,
+    setting: &Setting,
+) -> Result<Figures, Box<dyn Error>> {
+    let mut walker = Walker::new(Server::start(launch, None)?, method, setting.modern)?;
+    for _ in 0..setting.warm {
+        walker.walk(listed, number_of)?;
+    }
+    let cpu = walker.server.cpu_ns()?;
+    let start = Instant::now();
+    let mut walks = 0;
+    while walks == 0 || (walks < setting.requests && start.elapsed() < setting.time) {
+        walker.walk(listed, number_of)?;
+        walks += 1;
+    }
+    let cpu = walker.server.cpu_ns()? - cpu;
+    let wall = start.elapsed();
+    Ok(Figures::default()
+        .with("rate", 1.0 / per(wall.as_secs_f64(), walks))
+        .with("cpu_us", per(micros(cpu), walks)))
+}
+
 /// A client that lists.
 pub(crate) struct Walker {
     pub(crate) server: Server,

@@ -3,6 +3,7 @@
 use crate::client::{self, Answer, Completed, Contents};
 use crate::database::Part;
 use crate::files::{self, Work};
+use crate::gateway::GatewayWork;
 use crate::history::HistoryQuery;
 use crate::repository::Query;
 use crate::scale::ScaleWork;
@@ -64,6 +65,8 @@ pub(crate) enum Workload {
     Attached(AttachedPart),
     /// W19: tools.
     Tools(ToolWork),
+    /// W14: servers behind a gateway.
+    Gateway(GatewayWork),
     /// W23: a repository with a long history.
     History(HistoryQuery),
     /// W24 to W26: many pages, directories and subscriptions.
@@ -150,6 +153,7 @@ impl Workload {
             .chain(HistoryQuery::ALL.map(Self::History))
             .chain(ScaleWork::ALL.map(Self::Scale))
             .chain([AttachedPart::Resource, AttachedPart::Tool].map(Self::Attached))
+            .chain(GatewayWork::ALL.map(Self::Gateway))
             .chain(ToolWork::ALL.map(Self::Tools))
             .collect()
     }
@@ -192,6 +196,7 @@ impl Workload {
             Self::Attached(AttachedPart::Resource) => "W13-read".into(),
             Self::Attached(AttachedPart::Tool) => "W13-tool".into(),
             Self::Tools(work) => work.name(),
+            Self::Gateway(work) => work.name().into(),
             Self::History(query) => query.name().into(),
             Self::Scale(work) => work.name(),
         }
@@ -206,7 +211,7 @@ impl Workload {
                 | Self::Open(_)
                 | Self::Listeners
                 | Self::Tools(ToolWork::Http(_))
-        )
+        ) || matches!(self, Self::Gateway(work) if work.is_http())
     }
 
     /// Requests in flight; over HTTP, connections.
@@ -245,6 +250,9 @@ impl Workload {
             Self::Files(Work::List | Work::Start) | Self::Scale(_) => 1,
             Self::Subscribers => 1_000,
             Self::Attached(_) => 50_000,
+            Self::Gateway(GatewayWork::Read | GatewayWork::Http | GatewayWork::Tool) => 30_000,
+            Self::Gateway(GatewayWork::List) => 200,
+            Self::Gateway(GatewayWork::Listeners) => 1_000,
             Self::Tools(ToolWork::Stdio(_) | ToolWork::Http(_)) => 50_000,
             Self::Tools(ToolWork::List) => 200,
             Self::Tools(ToolWork::Import) => 15,
@@ -269,7 +277,7 @@ impl Workload {
         let warm = if quick { warm / 4 } else { warm };
         match self {
             Self::Read(Read::Text | Read::Blob) => 20,
-            Self::List(_) | Self::Tools(ToolWork::List) => 1,
+            Self::List(_) | Self::Tools(ToolWork::List) | Self::Gateway(GatewayWork::List) => 1,
             Self::Start => 0,
             Self::Git(Query::Log | Query::Status | Query::Complete) => 20,
             _ => warm,
@@ -282,7 +290,7 @@ impl Workload {
             Self::List(count) => vec![("STATIC", count.to_string())],
             Self::Template(count) => vec![("TEMPLATES", count.to_string())],
             Self::Tools(work) => vec![("STATIC", "0".into()), ("TOOLS", work.tools().to_string())],
-            Self::Attached(_) => vec![("STATIC", "0".into()), ("TOOLS", "0".into())],
+            Self::Attached(_) | Self::Gateway(_) => vec![("STATIC", "0".into()), ("TOOLS", "0".into())],
             // A peer that makes a server for each request would register them each time.
             _ if self.is_http() => vec![("STATIC", "0".into())],
             _ => Vec::new(),
@@ -306,7 +314,9 @@ impl Workload {
             Self::Files(_) => Read::Page,
             Self::Git(query) => Read::Git(query),
             Self::Settings => Read::Key,
-            Self::Tools(_) | Self::Attached(AttachedPart::Tool) => Read::Echo,
+            Self::Tools(_) | Self::Attached(AttachedPart::Tool) | Self::Gateway(GatewayWork::Tool) => {
+                Read::Echo
+            }
             _ => Read::Item,
         };
         match (read, contestant.handler) {
@@ -318,11 +328,15 @@ impl Workload {
             (_, Handler::Async) => Read::AsyncItem,
             (_, Handler::Provider) => Read::ProviderItem,
             (_, Handler::Worker) => Read::WorkerItem,
-            (_, Handler::Usual
+            (
+                _,
+                Handler::Usual
                 | Handler::Guarded
                 | Handler::Attached
                 | Handler::InFront
-                | Handler::Beside) => read,
+                | Handler::Beside
+                | Handler::Gateway,
+            ) => read,
         }
     }
 }

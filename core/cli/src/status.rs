@@ -4,7 +4,6 @@
 //! connection ends with the answer.
 
 use crate::args::HttpAddress;
-use mcp_resources_runtime::server::ResourceServer;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +20,16 @@ const TIME: Duration = Duration::from_secs(5);
 /// The time to wait after a connection could not be accepted, such as without free descriptors.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// The metrics now, as text for Prometheus.
+pub(crate) type MetricsFn = Arc<dyn Fn() -> String + Send + Sync>;
+
 /// A socket that listens for probes.
-pub(super) struct StatusListener(TcpListener);
+pub(crate) struct StatusListener(TcpListener);
 
 impl StatusListener {
     /// # Errors
     /// One sentence that names the option.
-    pub(super) async fn bind(address: &HttpAddress) -> Result<Self, String> {
+    pub(crate) async fn bind(address: &HttpAddress) -> Result<Self, String> {
         let HttpAddress::Tcp { host, port } = address else {
             return Err("--status: it must be a port, or a host with a port, such as 127.0.0.1:9100".into());
         };
@@ -39,12 +41,12 @@ impl StatusListener {
         })
     }
 
-    pub(super) fn address(&self) -> io::Result<std::net::SocketAddr> {
+    pub(crate) fn address(&self) -> io::Result<std::net::SocketAddr> {
         self.0.local_addr()
     }
 
     /// Answers probes. Never ends.
-    pub(super) async fn serve(self, server: ResourceServer) {
+    pub(crate) async fn serve(self, metrics: MetricsFn) {
         let room = Arc::new(Semaphore::new(CONNECTIONS));
         loop {
             let Ok(permit) = room.clone().acquire_owned().await else { return };
@@ -52,17 +54,17 @@ impl StatusListener {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
-            let server = server.clone();
+            let metrics = metrics.clone();
             tokio::spawn(async move {
                 // It fails if the client has left or is too slow.
-                let _ = tokio::time::timeout(TIME, answer(stream, &server)).await;
+                let _ = tokio::time::timeout(TIME, answer(stream, &metrics)).await;
                 drop(permit);
             });
         }
     }
 }
 
-async fn answer(mut stream: TcpStream, server: &ResourceServer) -> io::Result<()> {
+async fn answer(mut stream: TcpStream, metrics: &MetricsFn) -> io::Result<()> {
     let mut head = Vec::new();
     let mut part = [0; 1024];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -73,20 +75,18 @@ async fn answer(mut stream: TcpStream, server: &ResourceServer) -> io::Result<()
         head.extend_from_slice(part.get(..count).unwrap_or_default());
     }
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    stream.write_all(&response(line, server)).await?;
+    stream.write_all(&response(line, metrics)).await?;
     stream.shutdown().await
 }
 
 /// The answer to the first line of a request.
-fn response(line: &[u8], server: &ResourceServer) -> Vec<u8> {
+fn response(line: &[u8], metrics: &MetricsFn) -> Vec<u8> {
     let mut words = line.split(|byte| *byte == b' ');
     let (verb, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     let (status, kind, body) = match (verb, path) {
         (b"GET" | b"HEAD", b"/health") => ("200 OK", "text/plain", "ok\n".to_owned()),
-        (b"GET" | b"HEAD", b"/metrics") => {
-            ("200 OK", "text/plain; version=0.0.4; charset=utf-8", server.metrics_text().unwrap_or_default())
-        }
+        (b"GET" | b"HEAD", b"/metrics") => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", metrics()),
         (_, b"/health" | b"/metrics") => ("405 Method Not Allowed", "text/plain", String::new()),
         _ => ("404 Not Found", "text/plain", String::new()),
     };
