@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Complete(CompleteArgs),
     Watch(WatchArgs),
     Notify(NotifyArgs),
+    Browse(Browse),
     Lint(LintArgs),
     Install(Install),
     Uninstall(Uninstall),
@@ -328,6 +329,21 @@ pub(crate) struct NotifyArgs {
     /// The lists have changed
     #[arg(long)]
     pub(crate) list_changed: bool,
+}
+
+/// Look at resources in a browser, on this machine
+#[derive(Args, Debug)]
+#[command(after_help = "With --config alone, the page shows all servers of the file.
+Example: mcp-resources browse -- mcp-resources serve .")]
+pub(crate) struct Browse {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// Serve the page at this port [default: a free one]
+    #[arg(long, value_name = "N")]
+    pub(crate) port: Option<u16>,
+    /// Only print the URL of the page
+    #[arg(long)]
+    pub(crate) no_open: bool,
 }
 
 /// Check a server for mistakes

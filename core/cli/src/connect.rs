@@ -4,16 +4,24 @@ use crate::args::ServerArgs;
 use crate::error::Failed;
 use crate::select::{Selected, select};
 use crate::{Outcome, output};
-use mcp_resources_client::Client;
+use mcp_resources_client::{Client, ClientBuilder, ServerConfig};
 use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs `work` with a client of the server that `args` name. Ends it at SIGINT and SIGTERM, and closes the client in any case.
 pub(crate) fn with(args: ServerArgs, work: impl AsyncFnOnce(&Client) -> Outcome) -> Outcome {
     let selected = select(&args)?;
+    with_client(|| connect(&selected, &args), work)
+}
+
+/// As [`with`], with the client that `make` builds.
+pub(crate) fn with_client(
+    make: impl FnOnce() -> Result<Client, Failed>,
+    work: impl AsyncFnOnce(&Client) -> Outcome,
+) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let status = runtime.block_on(async {
-        let client = connect(&selected, &args)?;
+        let client = make()?;
         let (mut interrupted, mut ended) = signals().map_err(system)?;
         let status = tokio::select! {
             status = work(&client) => status,
@@ -34,10 +42,19 @@ pub(crate) fn with(args: ServerArgs, work: impl AsyncFnOnce(&Client) -> Outcome)
 
 /// A client of one server. Requires a runtime; connects with the first call.
 pub(crate) fn connect(selected: &Selected, args: &ServerArgs) -> Result<Client, Failed> {
+    Ok(with_server(builder(args), selected).connect()?)
+}
+
+/// Adds a server to a builder.
+pub(crate) fn with_server(builder: ClientBuilder, selected: &Selected) -> ClientBuilder {
+    let mut config = ServerConfig::new(&selected.name, selected.target.clone(), selected.allowed.clone());
+    config.timeout = Some(selected.timeout);
+    builder.server_with(config)
+}
+
+/// A client without servers, with the options of the command line.
+pub(crate) fn builder(args: &ServerArgs) -> ClientBuilder {
     let mut builder = Client::builder()
-        .server(&selected.name, selected.target.clone())
-        .allow(&selected.name, &selected.allowed)
-        .timeout(selected.timeout)
         .on_left_out(|server, what| output::say("warning", &format!("{server}: {what}")))
         .info("mcp-resources", env!("CARGO_PKG_VERSION"));
     if let Some(revision) = args.revision {
@@ -46,7 +63,7 @@ pub(crate) fn connect(selected: &Selected, args: &ServerArgs) -> Result<Client, 
     if args.verbose {
         builder = builder.on_note(|server, note| output::say("note", &format!("{server}: {note}")));
     }
-    Ok(builder.connect()?)
+    builder
 }
 
 fn signals() -> io::Result<(tokio::signal::unix::Signal, tokio::signal::unix::Signal)> {

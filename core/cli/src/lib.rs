@@ -3,6 +3,7 @@
 //! ```text
 //!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-runtime)
 //!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
+//!                ├─▶ browse: a page that shows the resources of servers
 //!                ├─▶ serve: the server of a file or of words (mcp-resources-serve), at an address
 //!                ├─▶ gateway: other servers, each agent its own
 //!                ├─▶ dev: another server, started again when its sources change
@@ -17,6 +18,8 @@
 
 mod args;
 mod atomic_file;
+mod body;
+mod browse;
 mod complete;
 mod completions;
 mod connect;
@@ -85,6 +88,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Notify(notify) => {
             connect::with(notify.server.clone(), async |client| notify::run(&notify, client).await)
         }
+        Command::Browse(browse) => browse::run(&browse),
         Command::Lint(lint) => {
             lint::status(connect::with(lint.server.clone(), async |client| lint::run(&lint, client).await))
         }

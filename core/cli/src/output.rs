@@ -157,7 +157,14 @@ pub(crate) fn contents_json(uri: &str, contents: &[Contents<'_>]) -> Value {
     contents.iter().map(one).collect()
 }
 
-fn base64(bytes: &[u8]) -> String {
+/// The beginning of a text: at most so many bytes, and whole characters.
+pub(crate) fn beginning(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
+/// Bytes in base64.
+pub(crate) fn base64(bytes: &[u8]) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }

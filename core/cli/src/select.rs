@@ -6,6 +6,7 @@ use crate::{files, output};
 use mcp_resources_client::{ClientConfig, ServerConfig, Target};
 use mcp_resources_engine::client::AllowList;
 use mcp_resources_engine::suggest::{closest, unexpected};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -20,6 +21,13 @@ pub(crate) struct Selected {
     pub(crate) allowed: AllowList,
     /// The longest time for one request, in milliseconds.
     pub(crate) timeout: u64,
+}
+
+impl Selected {
+    /// Whether all resources are allowed.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.allowed == AllowList::Everything
+    }
 }
 
 /// Finds the server without starting it.
@@ -57,6 +65,25 @@ pub(crate) fn select(args: &ServerArgs) -> Result<Selected, Failed> {
     }
     overlay(&mut selected.target, args)?;
     Ok(selected)
+}
+
+/// Like [`select`], but all servers of `--config` if none is named.
+pub(crate) fn select_all(args: &ServerArgs) -> Result<Vec<Selected>, Failed> {
+    let path = match &args.config {
+        Some(path) if args.server.is_none() && args.command.is_empty() => path,
+        _ => return select(args).map(|selected| vec![selected]),
+    };
+    let names: Vec<String> = match clients_entries(args, path)? {
+        Some(entries) => entries.keys().cloned().collect(),
+        None => {
+            let servers = ClientConfig::load(path)?.servers(args.agent.as_deref())?;
+            servers.into_iter().map(|server| server.name).collect()
+        }
+    };
+    if names.is_empty() {
+        return Err(Failed::usage(format!("{} has no server", path.display())));
+    }
+    names.into_iter().map(|name| select(&ServerArgs { server: Some(name), ..args.clone() })).collect()
 }
 
 /// Like [`select`], but only for a command or a URL: an entry of a file may hold secrets, which must not be copied.
@@ -185,10 +212,7 @@ fn named(args: &ServerArgs, name: Option<&str>) -> Result<Selected, Failed> {
     let Some(path) = &args.config else {
         return Err(Failed::usage("--agent names an agent of a file; add --config FILE"));
     };
-    // The file of a client has other keys besides servers.
-    if agent.is_none() && files::known().iter().any(|known| path.ends_with(known)) {
-        let entries =
-            files::entries(path).map_err(|reason| Failed::usage(format!("{}: {reason}", path.display())))?;
+    if let Some(entries) = clients_entries(args, path)? {
         let names: Vec<&str> = entries.keys().map(String::as_str).collect();
         let name = only(name, &names, path)?;
         let entry = entries.get(name).ok_or_else(|| {
@@ -201,6 +225,15 @@ fn named(args: &ServerArgs, name: Option<&str>) -> Result<Selected, Failed> {
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let name = only(name, &names, path)?;
     Ok(selected(config.server(name, agent)?, agent.is_some()))
+}
+
+/// The servers of a client's own file, which has other keys too; `None` if `path` is not one.
+fn clients_entries(args: &ServerArgs, path: &Path) -> Result<Option<Map<String, Value>>, Failed> {
+    if args.agent.is_some() || !files::known().iter().any(|known| path.ends_with(known)) {
+        return Ok(None);
+    }
+    let entries = files::entries(path);
+    entries.map(Some).map_err(|reason| Failed::usage(format!("{}: {reason}", path.display())))
 }
 
 fn only<'n>(name: Option<&'n str>, names: &[&'n str], path: &Path) -> Result<&'n str, Failed> {

@@ -2,7 +2,7 @@
 
 use crate::config::{ClientConfig, ConfigError, ServerConfig};
 use crate::handle::{Client, Inner};
-use crate::hooks::{Answer, Answers, Hooks, LIST_CHANGES, NoteFn, NotifiedFn};
+use crate::hooks::{Answer, Answers, ConnectionFn, Hooks, LIST_CHANGES, NoteFn, NotifiedFn};
 use crate::link::ServerHandle;
 use crate::target::Target;
 use mcp_resources_engine::client::{
@@ -28,6 +28,7 @@ pub struct ClientBuilder {
     note: Option<NoteFn>,
     left_out: Option<NoteFn>,
     notified: Option<NotifiedFn>,
+    connection: Option<ConnectionFn>,
     limits: ClientLimits,
     runtime: Option<Handle>,
 }
@@ -129,6 +130,15 @@ impl ClientBuilder {
         self
     }
 
+    /// Calls `report` with the name of a server when a connection to it is made, and with a reason when it is lost or cannot be
+    /// made. Hidden, for the command: `browse` shows it. It is called on the task of the server, and must not block.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on_connection(mut self, report: impl Fn(&str, Option<&str>) + Send + Sync + 'static) -> Self {
+        self.connection = Some(Arc::new(report));
+        self
+    }
+
     /// Sets the limits on data from servers.
     #[must_use]
     pub fn limits(mut self, limits: ClientLimits) -> Self {
@@ -168,6 +178,7 @@ impl ClientBuilder {
             note: self.note,
             left_out: self.left_out,
             notified: self.notified,
+            connection: self.connection,
             lists,
         });
         let mut links: Vec<Arc<ServerHandle>> = Vec::with_capacity(self.servers.len());

@@ -36,6 +36,24 @@ pub struct ListScope {
     pub progress: Option<ProgressFn>,
 }
 
+/// The result of [`Client::read_whole`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct ClientRead {
+    link: Arc<ServerHandle>,
+    /// The contents that are allowed.
+    pub contents: Vec<Contents<'static>>,
+    /// The `ttlMs` that the server sent; 0 without one.
+    pub ttl: Millis,
+}
+
+impl ClientRead {
+    /// The name of the server that had the resource.
+    pub fn server(&self) -> &Arc<str> {
+        &self.link.name
+    }
+}
+
 /// The state shared by all handles.
 pub(super) struct Inner {
     links: Vec<Arc<ServerHandle>>,
@@ -93,7 +111,16 @@ impl Client {
     /// # Errors
     /// [`ClientError`]. A URI that is not allowed is refused before anything is sent.
     pub async fn read(&self, uri: &str) -> Result<Vec<Contents<'static>>, ClientError> {
-        self.read_from(uri).await.map(|(_, contents)| contents)
+        self.read_from(uri).await.map(|read| read.contents)
+    }
+
+    /// As [`Client::read`], with the server that had the resource. Hidden, for the command: `browse` shows them.
+    ///
+    /// # Errors
+    /// As [`Client::read`].
+    #[doc(hidden)]
+    pub async fn read_whole(&self, uri: &str) -> Result<ClientRead, ClientError> {
+        self.read_from(uri).await
     }
 
     /// Completes a variable of a template; `value` is the text typed so far. `context` has the values chosen for other
@@ -280,11 +307,13 @@ impl Client {
     }
 
     /// Reads a resource, and returns the server that had it.
-    async fn read_from(&self, uri: &str) -> Result<(Arc<ServerHandle>, Vec<Contents<'static>>), ClientError> {
+    async fn read_from(&self, uri: &str) -> Result<ClientRead, ClientError> {
         let mut worst = None;
         for link in self.allowing_uri(uri)? {
             match self.ask(&link, ClientCall::Read { uri: uri.into() }).await {
-                Ok(ClientOutcome::Contents(contents)) => return Ok((link, contents)),
+                Ok(ClientOutcome::Contents { contents, ttl }) => {
+                    return Ok(ClientRead { link, contents, ttl });
+                }
                 Ok(_) => {}
                 Err(ClientError::NotFound { .. }) => {}
                 Err(error) => drop(worst.get_or_insert(error)),
@@ -304,7 +333,7 @@ impl Client {
         let uri = uri.to_owned();
         let search = tokio::spawn(async move {
             let link = match client.read_from(&uri).await {
-                Ok((link, _)) => Ok(link),
+                Ok(read) => Ok(read.link),
                 Err(ClientError::NotFound { .. }) => client
                     .allowing(&uri, |link| link.access.allows(&uri))
                     .map(|mut links| links.swap_remove(0)),

@@ -15,6 +15,8 @@ pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 pub type HearFn = Arc<dyn Fn(Heard) + Send + Sync>;
 /// A callback for notifications: the server, the method, and the params as a JSON object.
 pub(super) type NotifiedFn = Arc<dyn Fn(&str, &str, &str) + Send + Sync>;
+/// A callback for the connection of a server: its name, and the reason if it is lost.
+pub(super) type ConnectionFn = Arc<dyn Fn(&str, Option<&str>) + Send + Sync>;
 pub(super) type Answers = Arc<dyn Fn(ClientQuestion) -> Answer + Send + Sync>;
 pub(super) type NoteFn = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
@@ -38,6 +40,7 @@ pub(super) struct Hooks {
     pub(super) note: Option<NoteFn>,
     pub(super) left_out: Option<NoteFn>,
     pub(super) notified: Option<NotifiedFn>,
+    pub(super) connection: Option<ConnectionFn>,
     pub(super) lists: broadcast::Sender<Arc<str>>,
 }
 
@@ -57,6 +60,13 @@ impl Hooks {
     pub(super) fn notified(&self, server: &str, method: &str, params: &str) {
         if let Some(call) = &self.notified {
             call(server, method, params);
+        }
+    }
+
+    /// Reports a connection that is made, or lost for a reason.
+    pub(super) fn connection(&self, server: &str, lost: Option<&str>) {
+        if let Some(call) = &self.connection {
+            call(server, lost);
         }
     }
 

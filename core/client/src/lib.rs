@@ -50,6 +50,9 @@ pub use config::{ClientConfig, ConfigError, ServerConfig};
 // Hidden, for the command: the file of `serve` has the same references.
 #[doc(hidden)]
 pub use config::ExpandScope;
+// Hidden, for the command: `browse` shows how long contents are kept.
+#[doc(hidden)]
+pub use handle::ClientRead;
 pub use handle::{Client, Hearing, ListChanges, ListScope};
 pub use hooks::{Answer, HearFn, Heard, ProgressFn};
 pub use listing::Listing;

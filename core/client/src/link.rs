@@ -95,6 +95,7 @@ impl ServerHandle {
             hearers: HashMap::new(),
             questions: HashMap::new(),
             about_senders: Vec::new(),
+            is_connected: false,
             closing: Vec::new(),
         };
         runtime.spawn(task.run(receiver));
@@ -197,6 +198,8 @@ struct LinkTask {
     hearers: HashMap<u64, HearFn>,
     questions: HashMap<u64, AbortHandle>,
     about_senders: Vec<AboutSender>,
+    /// Whether the program knows that there is a connection.
+    is_connected: bool,
     /// Transports that are shutting down.
     closing: Vec<JoinHandle<()>>,
 }
@@ -331,6 +334,7 @@ impl LinkTask {
             self.retire(transport);
         }
         self.fail_about(&lost.failure());
+        self.say_lost(&lost.failure());
         self.machine.lost(lost, now, out);
     }
 
@@ -339,6 +343,11 @@ impl LinkTask {
         for about_senders in self.about_senders.drain(..) {
             let _ = about_senders.send(Err(failure.clone().into()));
         }
+    }
+
+    fn say_lost(&mut self, why: &Failure) {
+        self.is_connected = false;
+        self.hooks.connection(self.machine.server(), Some(&why.to_string()));
     }
 
     /// Lets a transport shut down in the background.
@@ -362,6 +371,7 @@ impl LinkTask {
                 }
                 Effect::Disconnect { why } => {
                     self.fail_about(&why);
+                    self.say_lost(&why);
                     self.inbound = None;
                     self.opening = None;
                     if let Some(transport) = self.transport.take() {
@@ -441,6 +451,9 @@ impl LinkTask {
 
     fn tell_about(&mut self) {
         if let Some(about) = self.machine.about() {
+            if !std::mem::replace(&mut self.is_connected, true) {
+                self.hooks.connection(self.machine.server(), None);
+            }
             for about_senders in self.about_senders.drain(..) {
                 let _ = about_senders.send(Ok(about.clone()));
             }

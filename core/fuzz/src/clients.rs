@@ -68,7 +68,7 @@ fn take(out: &mut Vec<Effect>, access: &Access, ended: &mut BTreeMap<u64, u32>, 
             Effect::Finished { call, outcome } => {
                 *ended.entry(call).or_default() += 1;
                 match outcome {
-                    Ok(ClientOutcome::Contents(contents)) => {
+                    Ok(ClientOutcome::Contents { contents, .. }) => {
                         assert!(
                             contents
                                 .iter()

@@ -10,6 +10,7 @@
 use super::messages::{RelayedKind, RelayedMessage, RequestKind};
 use super::relay::{self, DevState, RelayHandle};
 use crate::args::HttpAddress;
+use crate::body::collected;
 use crate::error::Failed;
 use crate::output;
 use http_body::{Body, Frame};
@@ -20,7 +21,6 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -152,7 +152,7 @@ impl DevEndpoint {
     }
 
     async fn post(&self, session: Option<String>, body: Incoming) -> Response<DevBody> {
-        let Some(line) = collected(body).await else {
+        let Some(line) = collected_line(body).await else {
             return plain(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 64 MiB");
         };
         let Some(message) = RelayedMessage::read(&line) else {
@@ -297,16 +297,8 @@ fn is_answer(line: &[u8], id: &str) -> bool {
 }
 
 /// A body as one line; `None` if it is too large or cut off.
-async fn collected(mut body: Incoming) -> Option<Vec<u8>> {
-    let mut line = Vec::new();
-    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-        if let Ok(data) = frame.ok()?.into_data() {
-            if line.len() + data.len() > MOST_MESSAGE {
-                return None;
-            }
-            line.extend_from_slice(&data);
-        }
-    }
+async fn collected_line(body: Incoming) -> Option<Vec<u8>> {
+    let mut line = collected(body, MOST_MESSAGE).await?;
     // A line end between the parts of a message means nothing.
     line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
     line.push(b'\n');

@@ -94,7 +94,7 @@ fn size(outcome: &ClientOutcome) -> usize {
             ClientOutcome::Page(page) => {
                 page.items.iter().map(|item| ENTRY + item.uri.len() + item.json.len()).sum::<usize>()
             }
-            ClientOutcome::Contents(contents) => {
+            ClientOutcome::Contents { contents, .. } => {
                 contents.iter().map(|entry| ENTRY + contents_size(entry)).sum()
             }
             ClientOutcome::Completion(found) => found.values.iter().map(|value| ENTRY + value.len()).sum(),
@@ -119,12 +119,12 @@ mod tests {
     use super::*;
 
     fn contents(text: &str) -> ClientOutcome {
-        ClientOutcome::Contents(vec![Contents::text(text.to_owned())])
+        ClientOutcome::Contents { contents: vec![Contents::text(text.to_owned())], ttl: 0 }
     }
 
     fn text(outcome: Option<ClientOutcome>) -> Option<String> {
         match outcome? {
-            ClientOutcome::Contents(contents) => match &contents.first()?.body {
+            ClientOutcome::Contents { contents, .. } => match &contents.first()?.body {
                 Body::Text(text) => Some(text.to_string()),
                 _ => None,
             },

@@ -150,7 +150,12 @@ pub enum ClientOutcome {
     /// The result of a list.
     Page(Page),
     /// The result of a read.
-    Contents(Vec<Contents<'static>>),
+    Contents {
+        /// The contents that are allowed.
+        contents: Vec<Contents<'static>>,
+        /// The `ttlMs` that the server sent; 0 without one.
+        ttl: Millis,
+    },
     /// The result of a completion.
     Completion(Completion<'static>),
     /// The result of any other method: the member `result` as JSON text.

@@ -305,7 +305,8 @@ impl Machine {
             ClientCall::Custom { .. } => Ok(whole(ClientOutcome::Result(decode::one_line(result)))),
             ClientCall::Read { uri } => match self.reader.read(result, uri) {
                 Ok(DecodedRead::Contents(contents, left_out)) => {
-                    Ok((ClientOutcome::Contents(contents), left_out))
+                    let ttl = self.revision().map_or(0, |revision| decode::ttl(result, revision));
+                    Ok((ClientOutcome::Contents { contents, ttl }, left_out))
                 }
                 Ok(DecodedRead::InputRequired { questions, state }) => {
                     return self.ask(slot, questions, state, now, out);

@@ -267,7 +267,7 @@ impl World {
 
 pub(super) fn described(outcome: &Result<ClientOutcome, ClientError>) -> String {
     match outcome {
-        Ok(ClientOutcome::Contents(contents)) => text(contents),
+        Ok(ClientOutcome::Contents { contents, .. }) => text(contents),
         Ok(ClientOutcome::Page(page)) => {
             format!("{} items, {} odd, {:?}", page.items.len(), page.odd, page.next)
         }

@@ -329,7 +329,7 @@ impl Machine {
         watched.reading = None;
         watched.not_before = now.tick.saturating_add(coalesce);
         let contents = match outcome {
-            Ok(ClientOutcome::Contents(contents)) => Some(contents),
+            Ok(ClientOutcome::Contents { contents, .. }) => Some(contents),
             Err(ClientError::NotFound { .. } | ClientError::AccessDenied { .. }) => None,
             Err(error) => return self.watch_was_not_read(uri, &error, now, out),
             Ok(_) => return,

@@ -1,0 +1,8 @@
+import { render } from 'preact';
+import { App } from './app';
+import { store } from './store';
+import './style.css';
+
+const root = document.getElementById('app');
+if (root) render(<App />, root);
+store.start();
