@@ -198,12 +198,19 @@ impl UpstreamView {
                 at += 1;
                 continue;
             }
-            self.look_at_earlier(at, deadline).await;
+            // The page itself has the rest of the time.
+            self.look_at_earlier(at, deadline - LIST / 2).await;
             let now = walk.take().unwrap_or_else(|| WalkCursor::begin(name));
             let found = match firsts.remove(&at) {
                 Some(first) => first.await.ok().flatten(),
                 None => own.page(&now, deadline).await,
             };
+            if found.is_none()
+                && let Some(again) = now.again()
+            {
+                // It has answered before. What it still has would be missing.
+                return Ok(page.with_next(again.encode()));
+            }
             let Some(Ok(found)) = found else {
                 lock(&self.unseen).insert(at, Instant::now());
                 page = page.without(&**name);

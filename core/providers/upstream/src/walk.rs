@@ -7,6 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Most pages of one server in one walk.
 const PAGES: u64 = 100_000;
+/// Most times that a page is asked for which is late.
+const TRIES: u64 = 3;
 
 /// The position at which the next page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +21,14 @@ pub(crate) struct WalkCursor {
     pages: u64,
     /// A digest of an earlier cursor. Each time the number of pages doubles, it is the current one.
     mark: u64,
+    /// How often the page at this position was late.
+    late: u64,
 }
 
 impl WalkCursor {
     /// The beginning of a server.
     pub(crate) fn begin(server: &str) -> Self {
-        Self { server: server.into(), inner: String::new(), pages: 0, mark: 0 }
+        Self { server: server.into(), inner: String::new(), pages: 0, mark: 0, late: 0 }
     }
 
     /// The position after a page that ended with `next`; `None` if this server's list has no end.
@@ -35,7 +39,13 @@ impl WalkCursor {
             return None;
         }
         let mark = if pages.is_power_of_two() { digest } else { self.mark };
-        Some(Self { server: self.server.clone(), inner: next.into(), pages, mark })
+        Some(Self { server: self.server.clone(), inner: next.into(), pages, mark, late: 0 })
+    }
+
+    /// The same position, after its page was late; `None` at the beginning of a server, or if it was late too often.
+    pub(crate) fn again(&self) -> Option<Self> {
+        let late = self.late + 1;
+        (!self.inner.is_empty() && late < TRIES).then(|| Self { late, ..self.clone() })
     }
 
     /// A position within a list that is kept here: after the item `last`.
@@ -44,15 +54,15 @@ impl WalkCursor {
     }
 
     pub(crate) fn encode(&self) -> String {
-        format!("{}\n{:x}\n{:x}\n{}", self.server, self.pages, self.mark, self.inner)
+        format!("{}\n{:x}\n{:x}\n{:x}\n{}", self.server, self.pages, self.mark, self.late, self.inner)
     }
 
     pub(crate) fn decode(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(4, '\n');
+        let mut parts = text.splitn(5, '\n');
         let server = parts.next()?.to_owned();
-        let pages = u64::from_str_radix(parts.next()?, 16).ok()?;
-        let mark = u64::from_str_radix(parts.next()?, 16).ok()?;
-        Some(Self { server, pages, mark, inner: parts.next()?.to_owned() })
+        let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
+        let (pages, mark, late) = (number()?, number()?, number()?);
+        Some(Self { server, pages, mark, late, inner: parts.next()?.to_owned() })
     }
 }
 
@@ -87,5 +97,15 @@ mod tests {
         assert_eq!(WalkCursor::decode("a\n1"), None);
         let odd = WalkCursor::begin("a").after("x\ny").unwrap();
         assert_eq!(WalkCursor::decode(&odd.encode()), Some(odd));
+    }
+
+    #[test]
+    fn a_late_page_is_asked_for_again_and_then_given_up() {
+        assert_eq!(WalkCursor::begin("a").again(), None);
+        let page = WalkCursor::begin("a").after("x").unwrap();
+        let again = page.again().and_then(|walk| WalkCursor::decode(&walk.encode())).unwrap();
+        assert_eq!((&*again.inner, again.pages), ("x", 1));
+        assert_eq!(again.again().and_then(|walk| walk.again()), None);
+        assert!(again.after("y").and_then(|walk| walk.again()).and_then(|walk| walk.again()).is_some());
     }
 }
