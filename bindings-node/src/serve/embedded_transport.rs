@@ -6,8 +6,9 @@
 use crate::serve::embedded::{Embedded, Embedding};
 use crate::values::spelling::{number, whole};
 use mcp_resources_engine::embedded::{
-    ClientLine, EmbeddedNotice, EmbeddedRequest, EmbeddedServer, EmbeddedStep, LineRequest, OwnedAnswer, SenderToken,
-    ServerLine, write_error, write_notice, write_question, write_question_cancelled, write_result,
+    ClientLine, EmbeddedNotice, EmbeddedRequest, EmbeddedServer, EmbeddedStep, LineRequest, OwnedAnswer,
+    SenderToken, ServerLine, write_error, write_notice, write_question, write_question_cancelled,
+    write_result,
 };
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_runtime::transport::EmbeddedClient;
@@ -329,7 +330,13 @@ impl EmbeddedTransport {
                 self.end(call)?;
             }
             let text = String::from_utf8(out).ok().filter(|text| !text.is_empty());
-            return Ok(Some(OutputFields { call, text, is_for_server, related: Some(request.id.clone()), is_last }));
+            return Ok(Some(OutputFields {
+                call,
+                text,
+                is_for_server,
+                related: Some(request.id.clone()),
+                is_last,
+            }));
         }
     }
 

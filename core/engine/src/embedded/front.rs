@@ -73,7 +73,9 @@ impl EmbeddedFront {
             Decoded::Message(Message::Request { id, method, params }) => {
                 let known = ProtocolMethod::parse(&method);
                 match known {
-                    Some(ProtocolMethod::Read) if is_small && self.answers(&params) => return FrontLine::Ours,
+                    Some(ProtocolMethod::Read) if is_small && self.answers(&params) => {
+                        return FrontLine::Ours;
+                    }
                     // It is open until the client or the server ends.
                     Some(ProtocolMethod::Listen) => return FrontLine::Theirs,
                     Some(ProtocolMethod::Initialize) => self.greeted(id, &method, &params),

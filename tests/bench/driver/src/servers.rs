@@ -110,9 +110,7 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     if let Workload::Attached(part) = workload {
         let handlers: &[Handler] = match part {
             AttachedPart::Resource => &[Handler::Usual, Handler::Attached, Handler::InFront],
-            AttachedPart::Tool => {
-                &[Handler::Usual, Handler::Attached, Handler::InFront, Handler::Beside]
-            }
+            AttachedPart::Tool => &[Handler::Usual, Handler::Attached, Handler::InFront, Handler::Beside],
         };
         let of = |name| handlers.iter().map(move |handler| Contestant { name, handler: *handler });
         return ["python-sdk", "fastmcp", "ts-sdk"].into_iter().flat_map(of).collect();

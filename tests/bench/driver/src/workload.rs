@@ -318,11 +318,10 @@ impl Workload {
             (_, Handler::Async) => Read::AsyncItem,
             (_, Handler::Provider) => Read::ProviderItem,
             (_, Handler::Worker) => Read::WorkerItem,
-            (_, Handler::Usual
-                | Handler::Guarded
-                | Handler::Attached
-                | Handler::InFront
-                | Handler::Beside) => read,
+            (
+                _,
+                Handler::Usual | Handler::Guarded | Handler::Attached | Handler::InFront | Handler::Beside,
+            ) => read,
         }
     }
 }

@@ -603,9 +603,7 @@ impl Pump {
 
     /// Whether lines that were left can be handled at once.
     fn may_go_on(&self) -> bool {
-        self.is_stdio
-            && !self.is_other_full.load(Ordering::Acquire)
-            && self.write_out() == Flushed::All
+        self.is_stdio && !self.is_other_full.load(Ordering::Acquire) && self.write_out() == Flushed::All
     }
 
     /// Continues with lines that were left while the output was full.
@@ -634,8 +632,7 @@ impl Pump {
     fn poll<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
         let takes = !self.is_other_full.load(Ordering::Acquire);
         let read = takes && !self.has_ended.load(Ordering::Acquire) && !self.pipe.is_full();
-        let is_left =
-            || self.pipe.pending() > 0 || (takes && self.has_lines_left.load(Ordering::Acquire));
+        let is_left = || self.pipe.pending() > 0 || (takes && self.has_lines_left.load(Ordering::Acquire));
         let write = !L::DRAINS && self.is_stdio && is_left();
         let wanted = if read { READ } else { 0 } | if write { WRITE } else { 0 };
         if self.polled.swap(wanted, Ordering::AcqRel) == wanted {
