@@ -124,7 +124,8 @@ export class EmbeddedConnection {
       // The context in which the SDK received it.
       this.#driver.scopes.keep(number);
     }
-    void this.#flush();
+    // A notification may have cancelled a request.
+    if (by === TakenBy.Ours || id === undefined) void this.#flush();
     return by === TakenBy.Ours;
   }
 
@@ -174,6 +175,8 @@ export class EmbeddedConnection {
   /** Sends a message of the SDK's server, unless it is meant for this server. */
   async #sent(message: Message, options?: Parameters<Send>[1]): Promise<void> {
     const { id, method } = message;
+    // Neither a change, nor for a question of ours.
+    if (this.#calls.size === 0 && (method === undefined || id !== undefined)) return this.#send(message, options);
     const text = (): string => JSON.stringify(message);
     const sent = this.#native.sent(method, json(id), json(options?.relatedRequestId), text);
     if (sent.isTaken) void this.#flush();

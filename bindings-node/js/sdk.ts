@@ -140,7 +140,7 @@ async function handlerOf(wrap: Wrap, factory: SdkFactory): Promise<SdkHandler> {
 
 /** The first generation has transports alone: one for each session. */
 async function sessions(factory: SdkFactory, header: string): Promise<SdkNodeHandler> {
-  const { StreamableHTTPServerTransport } = await load(`${FIRST}/server/streamableHttp.js`);
+  const { StreamableHTTPServerTransport } = await load([FIRST, 'server', 'streamableHttp.js'].join('/'));
   const open = new Map<string, Module>();
   return async (request, response, body) => {
     const id = request.headers[header];

@@ -43,6 +43,8 @@ async def test_what_serves_ours_alone(kind: Kind) -> None:
         resources.run("http", hosts="*")
     with pytest.raises(TypeError, match="sessions belongs to a server without attach"):
         resources.asgi(sessions=False)
+    with pytest.raises(RuntimeError, match=r"there is one already; write `await server.serve_stdio\(\)`"):
+        resources.run()
     transport: Any = "streamable-http"
     with pytest.raises(ValueError, match="transport is 'streamable-http', expected 'stdio' or 'http'"):
         resources.run(transport)

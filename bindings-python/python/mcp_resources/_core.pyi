@@ -10,6 +10,7 @@ from typing_extensions import Buffer, TypeVar, disjoint_base
 from ._config import Config
 from ._edits import Edit
 from ._embedded import EmbeddedLoop, EmbeddedSession, Embedding, Sender
+from ._testing import TestClient
 from .functions import Mode, Slot
 from .guard import Decision
 from .log import Log, LogLevel
@@ -745,17 +746,6 @@ class TokenCheck:
     """The verification of one token."""
     def poll(self, waker: Callable[[], object]) -> tuple[bool, _Verified | None, bool]:
         """Whether it has finished, the token if it is valid, and whether it could not be verified."""
-
-@final
-class TestClient:
-    """The protocol of a client, for `mcp_resources.testing`: requests to bytes, and bytes to messages."""
-    def __new__(cls, revision: str, capabilities: str) -> TestClient: ...
-    @property
-    def handshake(self) -> int | None: ...
-    def send(self, ask: str, params: str, meta: str) -> int: ...
-    def cancel(self, id: int) -> None: ...
-    def output(self) -> bytes: ...
-    def received(self, bytes: bytes) -> list[tuple[str, int | None, str]]: ...
 
 _Asked: TypeAlias = tuple[str | None, int | None, Callable[[Any], object] | None]
 """The name of the server, the time-out in milliseconds, and the progress function."""

@@ -6,29 +6,32 @@ Law: this module carries messages between the pipe and the SDK's loop, as `stdio
 import asyncio
 import importlib
 from collections import deque
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self
 
-from .loops import running_loop
+from .loops import no_running_loop, running_loop
 from .options import HttpOptions
 from .stdio import Stdio, stop_on_signals
 
 if TYPE_CHECKING:
     from .attach import Attachment
 
+LoopFactory = Callable[[], asyncio.AbstractEventLoop] | None
 _LINES = 64
 """Most lines that wait for the SDK."""
 
 
-def run(attached: "Attachment", transport: str, options: dict[str, Any]) -> None:
+def run(attached: "Attachment", transport: str, options: dict[str, Any], loop_factory: LoopFactory) -> None:
     """Runs the server by its own means; on stdio, behind our pipe."""
     if attached.app is attached.low:
         raise RuntimeError(
             "this is a low-level server, which the program runs itself; run() needs MCPServer or FastMCP"
         )
     if transport == "stdio":
-        asyncio.run(serve(attached, signals=True))
-        return
+        no_running_loop("serve_stdio()")
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            return runner.run(serve(attached, signals=True))
     _check(attached, options)
     attached.app.run("streamable-http", **options)
 
@@ -53,10 +56,11 @@ async def serve(attached: "Attachment", *, signals: bool = False) -> None:
         await pipe.settled()
         await asyncio.wait([theirs], timeout=pipe.grace)
     finally:
+        is_over = theirs.done()
         theirs.cancel()
         await asyncio.wait([theirs])
         await pipe.close()
-    if not theirs.cancelled():
+    if is_over:  # what ends late is cut off, and may fail with anything
         theirs.result()
 
 
@@ -104,6 +108,8 @@ class _Front(Stdio):
 
     async def send(self, text: str) -> None:
         """Sends a line of the SDK. Waits while the client does not read."""
+        if self.channel is None:  # after the end
+            return
         self.served.send(text)
         while self.served.is_full:
             await asyncio.sleep(0)  # what this turn has sent is written

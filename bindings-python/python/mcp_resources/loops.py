@@ -16,3 +16,16 @@ def running_loop() -> asyncio.AbstractEventLoop:
             "no event loop of asyncio is running here; start this with asyncio.run(). "
             "Another runner, such as trio, cannot run it: give it a thread of its own, or use trio-asyncio"
         ) from None
+
+
+def no_running_loop(instead: str) -> None:
+    """Checks that `run` may start one. `instead` is the call for a program that has one.
+
+    Raises:
+        RuntimeError: one is running.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(f"run() starts an event loop, and there is one already; write `await server.{instead}`")

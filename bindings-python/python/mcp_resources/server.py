@@ -17,6 +17,7 @@ from .handler import ResourceHandler
 from .lifecycle import watch
 from .lifespan import Life
 from .log import warned
+from .loops import no_running_loop
 from .options import HttpOptions, PromptArgument, PromptDetails, ResourceDetails, ServerOptions, ToolDetails, UiDetails
 from .recording import recorder
 from .server_checks import check_options
@@ -46,14 +47,6 @@ class _Batch:
 
 _batch: ContextVar[_Batch | None] = ContextVar("mcp_resources_batch", default=None)
 """The open batch of this thread and task. A task started inside a batch may run on after the batch has ended."""
-
-
-def _is_in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _not_on_stdio(options: Mapping[str, object]) -> str:
@@ -664,7 +657,7 @@ class ResourceServer:
         if self._attached is not None:
             from . import front
 
-            return front.run(self._attached, transport, options)
+            return front.run(self._attached, transport, options, loop_factory)
         if transport == "stdio":
             from .stdio import serve
 
@@ -676,9 +669,7 @@ class ResourceServer:
             from .http import serve as serve_http
 
             work = functools.partial(serve_http, self._core, started=announce, **options)
-        if _is_in_loop():
-            call = "serve_stdio()" if transport == "stdio" else "serve_http(…)"
-            raise RuntimeError(f"run() starts an event loop, and there is one already; write `await server.{call}`")
+        no_running_loop("serve_stdio()" if transport == "stdio" else "serve_http(…)")
         try:
             with asyncio.Runner(loop_factory=loop_factory) as runner:
                 runner.run(self._serving(functools.partial(work, signals=True)))

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::catalog::{ItemSource, ToolSource};
-use crate::connection::{Answer, Contents, Event, RequestToken};
+use crate::connection::{Answer, Arrival, Contents, Event, RequestToken};
 use crate::engine::{EngineOptions, ServerInfo};
 use crate::guard::Policy;
 use crate::resource::{Prompt, Resource, Template, Tool};
@@ -414,6 +414,97 @@ fn changes_reach_subscribers_only_and_once() {
     other.connection.close(Now::default());
     let counts = server.engine().subscriptions();
     assert_eq!((counts.connections, counts.subscriptions, counts.uris), (0, 0, 0), "{counts:?}");
+}
+
+/// The end of a server that another one goes on serving: listens get their results, sessions hear nothing more.
+#[test]
+fn listens_end_when_the_server_is_closed() {
+    let server = server(true);
+    let mut one = Side::session(&server);
+    one.request("resources/subscribe", r#"{"uri":"shop://note"}"#);
+    let mut listen = Side::new(&server, MODERN);
+    let filter = r#""notifications":{"resourceSubscriptions":["shop://note"]}"#;
+    let number = listen.start("subscriptions/listen", &params(filter), None);
+    assert!(matches!(listen.connection.next_step(number), Some(EmbeddedStep::Send(_))), "acknowledged");
+    server.shutdown();
+    server.changed(None, "notifications/resources/updated", r#"{"uri":"shop://note"}"#, Now::default());
+    let step = listen.connection.next_step(number);
+    assert!(matches!(&step, Some(EmbeddedStep::Result(text)) if text.contains("complete")), "{step:?}");
+    assert!(one.connection.deliver(ROOM).is_empty());
+    assert!(matches!(one.request("resources/read", r#"{"uri":"shop://note"}"#), EmbeddedStep::Result(_)));
+    let mut later = Side::new(&server, MODERN);
+    let number = later.start("subscriptions/listen", &params(filter), None);
+    assert!(matches!(later.connection.next_step(number), Some(EmbeddedStep::Send(_))), "a later one goes on");
+    assert_eq!(later.connection.next_step(number), None);
+}
+
+/// A line as a client sends it.
+fn line(id: &str, method: &str, members: &str) -> Vec<u8> {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{members}}}}}"#).into_bytes()
+}
+
+const HELLO: &str =
+    r#""protocolVersion":"2030-01-01","capabilities":{},"clientInfo":{"name":"c","version":"1"}"#;
+const GREETED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"t","version":"2"}}}"#;
+
+/// In front of a session, reads of ours alone are answered, and only once the other server has begun it.
+#[test]
+fn a_pipe_in_front_takes_reads_of_our_own_in_a_session() {
+    let server = server(true);
+    let mut front = EmbeddedFront::new(&server);
+    let read = |uri: &str| line("7", "resources/read", &format!(r#""uri":"{uri}""#));
+    assert_eq!(front.client_line(&line("1", "initialize", HELLO)), FrontLine::Theirs);
+    assert_eq!(front.client_line(&read("shop://note")), FrontLine::Theirs);
+    let message = front.server_line(GREETED.as_bytes()).expect("a session");
+    let text = String::from_utf8(message.clone()).unwrap();
+    assert!(text.contains(r#""protocolVersion":"2025-11-25""#), "{text}");
+    let mut connection = EmbeddedFront::connect(server.engine());
+    let sender = Principal::local();
+    let arrival = Arrival { message: &message, principal: &sender, header_check: None };
+    connection.message(arrival, Now::default(), &mut Vec::new());
+    assert_eq!(connection.revision(), Revision::parse(LEGACY));
+    assert_eq!(server.engine().subscriptions().connections, 0, "the session is told by the other connection");
+    assert_eq!(front.waiting(), 1);
+    for (uri, gets) in [
+        ("shop://note", FrontLine::Ours),
+        ("shop://item/7", FrontLine::Ours),
+        ("app://theirs", FrontLine::Theirs),
+        ("shop://no/such", FrontLine::Theirs),
+    ] {
+        assert_eq!(front.client_line(&read(uri)), gets, "{uri}");
+    }
+    let level = line("8", "logging/setLevel", r#""level":"debug""#);
+    assert_eq!(front.client_line(&level), FrontLine::Both);
+    assert_eq!(front.client_line(&line("9", "resources/list", "")), FrontLine::Theirs);
+    assert_eq!(front.client_line(b"no JSON"), FrontLine::Theirs);
+    let modern = line("10", "resources/read", &format!(r#""uri":"shop://note",{META}"#));
+    assert_eq!(front.client_line(&modern), FrontLine::Theirs, "the other server refuses what mixes the eras");
+}
+
+/// What the other server has not answered is known, so that the end of input can wait for it.
+#[test]
+fn a_pipe_in_front_counts_what_is_not_answered() {
+    let server = server(false);
+    let mut front = EmbeddedFront::new(&server);
+    assert_eq!(front.server_line(br#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#), None);
+    let modern = |id: &str, method: &str, members: &str| line(id, method, &format!("{members},{META}"));
+    assert_eq!(front.client_line(&modern("1", "resources/read", r#""uri":"shop://note""#)), FrontLine::Ours);
+    assert_eq!(front.client_line(&modern("2", "tools/list", r#""a":1"#)), FrontLine::Theirs);
+    assert_eq!(front.client_line(&modern("\"3\"", "tools/list", r#""a":1"#)), FrontLine::Theirs);
+    let listen = modern("4", "subscriptions/listen", r#""notifications":{}"#);
+    assert_eq!(front.client_line(&listen), FrontLine::Theirs);
+    assert_eq!(front.waiting(), 2, "a listen lasts as long as the client");
+    assert_eq!(front.server_line(br#"{"jsonrpc":"2.0","id":2,"result":{}}"#), None);
+    assert_eq!(front.waiting(), 1);
+    let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"3"}}"#;
+    assert_eq!(front.client_line(cancel), FrontLine::Both);
+    assert_eq!(front.waiting(), 0);
+    for id in 0..3_000 {
+        front.client_line(&modern(&id.to_string(), "tools/list", r#""a":1"#));
+    }
+    assert_eq!(front.waiting(), 1_024);
+    front.server_left();
+    assert_eq!(front.waiting(), 0);
 }
 
 /// Ten thousand sessions at a time, each with a subscription and a request that waits for its handler.

@@ -18,6 +18,9 @@ use std::task::Wake;
 struct Loop<const JS: bool> {
     steps: RefCell<Vec<PumpStep>>,
     asked: RefCell<Vec<RequestToken>>,
+    /// The lines for the other server, and how many it takes before it is full.
+    passed: RefCell<Vec<String>>,
+    room: usize,
 }
 
 impl<const JS: bool> Loop<JS> {
@@ -42,6 +45,12 @@ impl<const JS: bool> EventLoop for Loop<JS> {
     fn handle(&self, events: Events<'_>) -> Result<(), Infallible> {
         self.asked.borrow_mut().extend(events.iter().filter_map(Event::asks));
         Ok(())
+    }
+
+    fn pass(&self, line: &[u8]) -> Result<bool, Infallible> {
+        let mut passed = self.passed.borrow_mut();
+        passed.push(String::from_utf8_lossy(line).into_owned());
+        Ok(passed.len() < self.room)
     }
 
     fn misused(&self, _what: String) -> Result<(), Infallible> {
@@ -251,4 +260,34 @@ fn a_pipe_that_is_gone_is_not_kept() {
     serving.leave(kept.pipe().id());
     kept.settle(&own).unwrap();
     assert_eq!(own.steps(), []);
+}
+
+/// In front of another server: it gets what is not ours, and input waits while it is full.
+#[test]
+fn a_server_behind_the_pipe_gets_lines_as_fast_as_it_takes_them() {
+    let engine = engine(10, 1_000);
+    let server = EmbeddedServer::new(engine, true, Now::default()).unwrap();
+    let pump = Pump::before(&server, Arc::default(), None, Waker::noop().clone());
+    let own = Loop::<false> { room: 2, ..Loop::default() };
+    pump.send(&own, br#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#).unwrap();
+    assert_eq!(
+        pump.take(&own).unwrap(),
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n"
+    );
+    let mut input = reads("app://theirs", 3);
+    input.extend(reads("test://text", 1));
+    pump.feed(&own, &input).unwrap();
+    assert_eq!(own.passed.borrow().len(), 2);
+    assert!(own.steps().contains(&PumpStep::Poll { read: false, write: false }));
+    own.passed.borrow_mut().clear();
+    pump.passed(&own).unwrap();
+    assert_eq!((own.passed.borrow().len(), lines(&pump.take(&own).unwrap())), (1, 1));
+    pump.end(&own).unwrap();
+    assert!(!own.steps().contains(&PumpStep::Idle), "three requests wait for the other server");
+    for id in 0..3 {
+        pump.send(&own, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#).as_bytes()).unwrap();
+    }
+    pump.take(&own).unwrap();
+    pump.writable(&own).unwrap();
+    assert_eq!(own.steps().last(), Some(&PumpStep::Idle));
 }
