@@ -176,6 +176,13 @@ async def tell(replica: Replica, line: str) -> str:
     return await asyncio.to_thread(replica.tell, line)
 
 
+async def ping(port: int, headers: list[tuple[str, str]]) -> int:
+    """The status of a request in a session."""
+    answer = await post(port, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers)
+    answer.close()
+    return answer.status
+
+
 def told(watcher: Watcher, uri: str) -> bool:
     return uri in watcher.told
 
@@ -252,11 +259,10 @@ def test_a_killed_process_ends_its_own_sessions_alone(kind: str, tmp_path: Path)
             first = lost[0]
             # A request in the old session, before the client knows: as the protocol says.
             headers = [("Mcp-Session-Id", sessions[first]), ("MCP-Protocol-Version", "2025-11-25")]
-            answer = await post(port, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers)
             deadline = time.monotonic() + PATIENCE
-            while answer.status == 503 and time.monotonic() < deadline:
-                answer = await post(port, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers)
-            assert answer.status == 404
+            while (status := await ping(port, headers)) == 503 and time.monotonic() < deadline:
+                await asyncio.sleep(0.05)
+            assert status == 404
             await asyncio.gather(*(watcher.watching(2) for watcher in lost))
             assert all(not watcher.session.startswith("a.") for watcher in lost)
             await eventually(lambda: all(w.begun >= 1 for w in watchers if w.is_modern), "a listener is left")
@@ -287,8 +293,7 @@ def test_nginx_finds_the_process_of_a_session(tmp_path: Path) -> None:
             by_name["a"].comes_back = False
             await asyncio.to_thread(own[0].kill)
             headers = [("Mcp-Session-Id", by_name["a"].session), ("MCP-Protocol-Version", "2025-11-25")]
-            answer = await post(port, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers)
-            assert answer.status == 404
+            assert await ping(port, headers) == 404
             await tell(own[1], "updated note://1")
             await tell(own[2], "updated note://1")
             await eventually(lambda: all(by_name[name].told.get("note://1") for name in "bc"), "missed")
@@ -556,6 +561,7 @@ def test_serve_joins_the_bus(program: Path, tmp_path: Path, monkeypatch: pytest.
         for unknown in ("file:///docs/none.md", "nothing://x", uri):
             answer = await post(ports[0], modern(method, {"uri": unknown}), modern_headers(method))
             found = [message async for message in answer.messages()]
+            answer.close()
             assert found[0]["result"].get("resultType", "complete") == "complete"
             assert found[0]["result"].keys() <= {"resultType", "_meta"}
 
