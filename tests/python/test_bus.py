@@ -13,6 +13,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -619,3 +620,40 @@ def test_notify_is_for_tokens_that_may(program: Path, tmp_path: Path) -> None:
             finally:
                 process.kill()
                 process.wait(PATIENCE)
+
+
+FORK = """
+    import asyncio, os, re, sys, time
+    from mcp_resources import ResourceServer
+    from mcp_resources.testing import Client
+
+    server = ResourceServer("notes", keys=[b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], bus=sys.argv[1], metrics=True)
+
+    @server.resource("note://{id}")
+    def note(id: str) -> str:
+        return id
+
+    def joined() -> None:
+        while not re.search("^mcp_resources_bus_connected 1$", server.metrics_text(), re.MULTILINE):
+            time.sleep(0.01)
+
+    async def main() -> None:
+        async with Client(server) as client, client.listen(["note://1"]) as updates:
+            print(await updates.next())
+
+    joined()
+    if os.fork() == 0:
+        joined()
+        for _ in range(100):
+            server.notify_updated("note://1")
+            time.sleep(0.05)
+        os._exit(0)
+    asyncio.run(main())
+"""
+
+
+def test_a_forked_process_joins_the_bus_by_itself(tmp_path: Path) -> None:
+    """As with gunicorn and `preload`: the server is made first. A change of the child reaches the parent's client."""
+    words = [sys.executable, "-c", textwrap.dedent(FORK), f"unix:{tmp_path / 'notes.bus'}"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert "note://1" in done.stdout, done.stderr
