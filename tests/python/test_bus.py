@@ -26,6 +26,7 @@ import pytest
 from brokers import NATS, NO_NATS, NO_REDIS, PASSWORD, PATHS, PATIENCE, REDIS
 from listeners import Watcher, ask, eventually, modern, modern_headers, post
 from ports import HOST, reserved_port
+from postgres import make_certificates
 from vectors import ROOT
 
 HAPROXY = shutil.which("haproxy") or shutil.which("haproxy", path=PATHS)
@@ -487,6 +488,32 @@ def test_a_password_may_be_a_variable(tmp_path: Path, monkeypatch: pytest.Monkey
         url = f"redis://:${{BUS_PASSWORD}}@{HOST}:{bus.port}/0"
         with replicas(url, tmp_path, names="ab") as own:
             assert all(PASSWORD not in replica.log.read_text("utf-8") for replica in own)
+
+
+@with_redis
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_redis_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`rediss`: with an authority that the system trusts the processes connect, with another one they do not."""
+    certificates = tmp_path / "certificates"
+    certificates.mkdir()
+    make_certificates(certificates)
+    with reserved_port() as port:
+        words = ["--tls-port", f"{port}", "--tls-auth-clients", "no"]
+        for option, name in [("cert-file", "server.crt"), ("key-file", "server.key"), ("ca-cert-file", "ca.crt")]:
+            words += [f"--tls-{option}", str(certificates / name)]
+        with brokers.redis(tmp_path / "redis", *words), reserved_port() as own:
+            url = f"rediss://localhost:{port}/0"
+            monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "ca.crt"))
+            with replicas(url, tmp_path, names="ab") as both:
+                assert all(replica.metric("connected") == 1 for replica in both)
+            monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "other.crt"))
+            stranger = Replica("c", own, url, tmp_path)
+            try:
+                connected(stranger, False)
+                time.sleep(1)
+                assert stranger.metric("connected") == 0
+            finally:
+                stranger.kill()
 
 
 def test_a_unix_socket_outlives_the_process_that_carries_it(tmp_path: Path) -> None:
