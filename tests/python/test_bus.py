@@ -39,6 +39,8 @@ with_redis = pytest.mark.skipif(REDIS is None, reason=NO_REDIS)
 with_nats = pytest.mark.skipif(NATS is None, reason=NO_NATS)
 with_haproxy = pytest.mark.skipif(HAPROXY is None, reason="haproxy is not installed")
 with_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+OPENSSL = shutil.which("openssl")
+with_openssl = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 KINDS = [
     pytest.param("redis", marks=with_redis),
     pytest.param("nats", marks=with_nats),
@@ -491,7 +493,7 @@ def test_a_password_may_be_a_variable(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @with_redis
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+@with_openssl
 def test_redis_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`rediss`: with an authority that the system trusts the processes connect, with another one they do not."""
     certificates = tmp_path / "certificates"
