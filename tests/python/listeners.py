@@ -62,8 +62,7 @@ class Answer:
                     yield json.loads(data[0])
 
     def close(self) -> None:
-        with suppress(Exception):
-            self._writer.close()
+        self._writer.transport.abort()
 
 
 async def post(port: int, message: Message, headers: Iterable[tuple[str, str]] = (), verb: str = "POST") -> Answer:
@@ -76,7 +75,11 @@ async def post(port: int, message: Message, headers: Iterable[tuple[str, str]] =
     ]  # fmt: skip
     writer.write("\r\n".join(lines).encode() + body)
     answer = Answer(reader, writer)
-    await answer.head()
+    try:
+        await answer.head()
+    except BaseException:
+        answer.close()
+        raise
     return answer
 
 
@@ -100,11 +103,12 @@ async def ask(
 ) -> tuple[int, Message]:
     """One modern request: its status, and its response."""
     answer = await post(port, modern(method, params), modern_headers(method, name, token))
-    async for message in answer.messages():
+    try:
+        async for message in answer.messages():
+            return answer.status, message
+        return answer.status, {}
+    finally:
         answer.close()
-        return answer.status, message
-    answer.close()
-    return answer.status, {}
 
 
 class Watcher:
@@ -159,8 +163,10 @@ class Watcher:
         params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
         answer = await post(self.port, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
         self.session = answer.headers.get("mcp-session-id", "")
-        await answer.body()
-        answer.close()
+        try:
+            await answer.body()
+        finally:
+            answer.close()
         if answer.status != 200:
             self.refused.append(answer.status)
             return
@@ -171,6 +177,7 @@ class Watcher:
         for uri in self.uris:
             message = {"jsonrpc": "2.0", "id": next(self._ids), "method": "resources/subscribe", "params": {"uri": uri}}
             if not await self._tell(message):
+                self._stream.close()
                 return
         self.begun += 1
         await self._take(self._stream)
@@ -180,8 +187,10 @@ class Watcher:
 
     async def _tell(self, message: Message) -> bool:
         answer = await post(self.port, message, self._headers())
-        await answer.body()
-        answer.close()
+        try:
+            await answer.body()
+        finally:
+            answer.close()
         if answer.status not in (200, 202):
             self.refused.append(answer.status)
         return answer.status in (200, 202)
@@ -191,6 +200,12 @@ class Watcher:
             self.refused.append(answer.status)
             answer.close()
             return
+        try:
+            await self._count(answer)
+        finally:
+            answer.close()
+
+    async def _count(self, answer: Answer) -> None:
         async for message in answer.messages():
             method = message.get("method", "")
             if method.endswith("subscriptions/acknowledged"):
@@ -200,7 +215,6 @@ class Watcher:
             elif method.startswith("notifications/resources/"):
                 of = message["params"]["uri"] if "updated" in method else "lists"
                 self.told[of] = self.told.get(of, 0) + 1
-        answer.close()
 
 
 async def eventually(is_so: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:

@@ -13,6 +13,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -25,6 +26,7 @@ import pytest
 from brokers import NATS, NO_NATS, NO_REDIS, PASSWORD, PATHS, PATIENCE, REDIS
 from listeners import Watcher, ask, eventually, modern, modern_headers, post
 from ports import HOST, reserved_port
+from postgres import make_certificates
 from vectors import ROOT
 
 HAPROXY = shutil.which("haproxy") or shutil.which("haproxy", path=PATHS)
@@ -37,6 +39,8 @@ with_redis = pytest.mark.skipif(REDIS is None, reason=NO_REDIS)
 with_nats = pytest.mark.skipif(NATS is None, reason=NO_NATS)
 with_haproxy = pytest.mark.skipif(HAPROXY is None, reason="haproxy is not installed")
 with_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+OPENSSL = shutil.which("openssl")
+with_openssl = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 KINDS = [
     pytest.param("redis", marks=with_redis),
     pytest.param("nats", marks=with_nats),
@@ -176,6 +180,13 @@ async def tell(replica: Replica, line: str) -> str:
     return await asyncio.to_thread(replica.tell, line)
 
 
+async def ping(port: int, headers: list[tuple[str, str]]) -> int:
+    """The status of a request in a session."""
+    answer = await post(port, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers)
+    answer.close()
+    return answer.status
+
+
 def told(watcher: Watcher, uri: str) -> bool:
     return uri in watcher.told
 
@@ -252,11 +263,10 @@ def test_a_killed_process_ends_its_own_sessions_alone(kind: str, tmp_path: Path)
             first = lost[0]
             # A request in the old session, before the client knows: as the protocol says.
             headers = [("Mcp-Session-Id", sessions[first]), ("MCP-Protocol-Version", "2025-11-25")]
-            answer = await post(port, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers)
             deadline = time.monotonic() + PATIENCE
-            while answer.status == 503 and time.monotonic() < deadline:
-                answer = await post(port, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers)
-            assert answer.status == 404
+            while (status := await ping(port, headers)) == 503 and time.monotonic() < deadline:
+                await asyncio.sleep(0.05)
+            assert status == 404
             await asyncio.gather(*(watcher.watching(2) for watcher in lost))
             assert all(not watcher.session.startswith("a.") for watcher in lost)
             await eventually(lambda: all(w.begun >= 1 for w in watchers if w.is_modern), "a listener is left")
@@ -287,8 +297,7 @@ def test_nginx_finds_the_process_of_a_session(tmp_path: Path) -> None:
             by_name["a"].comes_back = False
             await asyncio.to_thread(own[0].kill)
             headers = [("Mcp-Session-Id", by_name["a"].session), ("MCP-Protocol-Version", "2025-11-25")]
-            answer = await post(port, {"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers)
-            assert answer.status == 404
+            assert await ping(port, headers) == 404
             await tell(own[1], "updated note://1")
             await tell(own[2], "updated note://1")
             await eventually(lambda: all(by_name[name].told.get("note://1") for name in "bc"), "missed")
@@ -483,6 +492,32 @@ def test_a_password_may_be_a_variable(tmp_path: Path, monkeypatch: pytest.Monkey
             assert all(PASSWORD not in replica.log.read_text("utf-8") for replica in own)
 
 
+@with_redis
+@with_openssl
+def test_redis_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`rediss`: with an authority that the system trusts the processes connect, with another one they do not."""
+    certificates = tmp_path / "certificates"
+    certificates.mkdir()
+    make_certificates(certificates)
+    with reserved_port() as port:
+        words = ["--tls-port", f"{port}", "--tls-auth-clients", "no"]
+        for option, name in [("cert-file", "server.crt"), ("key-file", "server.key"), ("ca-cert-file", "ca.crt")]:
+            words += [f"--tls-{option}", str(certificates / name)]
+        with brokers.redis(tmp_path / "redis", *words), reserved_port() as own:
+            url = f"rediss://localhost:{port}/0"
+            monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "ca.crt"))
+            with replicas(url, tmp_path, names="ab") as both:
+                assert all(replica.metric("connected") == 1 for replica in both)
+            monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "other.crt"))
+            stranger = Replica("c", own, url, tmp_path)
+            try:
+                connected(stranger, False)
+                time.sleep(1)
+                assert stranger.metric("connected") == 0
+            finally:
+                stranger.kill()
+
+
 def test_a_unix_socket_outlives_the_process_that_carries_it(tmp_path: Path) -> None:
     """Three processes of one machine; the one that carries the messages is killed, and another one goes on."""
 
@@ -556,6 +591,7 @@ def test_serve_joins_the_bus(program: Path, tmp_path: Path, monkeypatch: pytest.
         for unknown in ("file:///docs/none.md", "nothing://x", uri):
             answer = await post(ports[0], modern(method, {"uri": unknown}), modern_headers(method))
             found = [message async for message in answer.messages()]
+            answer.close()
             assert found[0]["result"].get("resultType", "complete") == "complete"
             assert found[0]["result"].keys() <= {"resultType", "_meta"}
 
@@ -613,3 +649,40 @@ def test_notify_is_for_tokens_that_may(program: Path, tmp_path: Path) -> None:
             finally:
                 process.kill()
                 process.wait(PATIENCE)
+
+
+FORK = """
+    import asyncio, os, re, sys, time
+    from mcp_resources import ResourceServer
+    from mcp_resources.testing import Client
+
+    server = ResourceServer("notes", keys=[b"0f1e2d3c4b5a69788796a5b4c3d2e1f0"], bus=sys.argv[1], metrics=True)
+
+    @server.resource("note://{id}")
+    def note(id: str) -> str:
+        return id
+
+    def joined() -> None:
+        while not re.search("^mcp_resources_bus_connected 1$", server.metrics_text(), re.MULTILINE):
+            time.sleep(0.01)
+
+    async def main() -> None:
+        async with Client(server) as client, client.listen(["note://1"]) as updates:
+            print(await updates.next())
+
+    joined()
+    if os.fork() == 0:
+        joined()
+        for _ in range(100):
+            server.notify_updated("note://1")
+            time.sleep(0.05)
+        os._exit(0)
+    asyncio.run(main())
+"""
+
+
+def test_a_forked_process_joins_the_bus_by_itself(tmp_path: Path) -> None:
+    """As with gunicorn and `preload`: the server is made first. A change of the child reaches the parent's client."""
+    words = [sys.executable, "-c", textwrap.dedent(FORK), f"unix:{tmp_path / 'notes.bus'}"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert "note://1" in done.stdout, done.stderr

@@ -15,13 +15,16 @@ pub(crate) async fn run(args: &NotifyArgs, client: &Client) -> Outcome {
     let updated = args.uri.iter().map(|uri| json!({ "uri": uri }));
     let lists = args.list_changed.then(|| json!({ "listChanged": true }));
     for params in updated.chain(lists) {
-        client.request(METHOD, &params.to_string()).await.map_err(|error| refused(&error))?;
+        client.request(METHOD, &params.to_string()).await.map_err(refused)?;
     }
     Ok(0)
 }
 
-fn refused(error: &ClientError) -> Failed {
-    Failed::new(format!(
-        "{error}; notify works with `mcp-resources serve --http` on the same machine, or with a token that has the scope notify"
-    ))
+fn refused(error: ClientError) -> Failed {
+    const WHERE: &str = "notify works with `mcp-resources serve --http` on the same machine, or with a token that has the \
+                         scope notify";
+    match Failed::from(error) {
+        Failed::Message { text, status } => Failed::Message { text: format!("{text}; {WHERE}"), status },
+        other => other,
+    }
 }

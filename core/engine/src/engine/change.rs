@@ -187,6 +187,9 @@ impl Engine {
     /// they are idle for too long. Does nothing for the empty identity of the local process.
     pub fn revoke(&self, principal: &str) {
         self.revoke_here(principal);
+        if principal.is_empty() {
+            return;
+        }
         self.changes.tell(|| SharedChange::Revoked { principal: principal.into() });
     }
 
@@ -202,8 +205,12 @@ impl Engine {
     }
 
     /// Passes the changes of an edit to the sink. [`Engine::publish`] does so itself; [`Engine::apply`] does not, because
-    /// the sources of a mount change in every process.
+    /// the sources of a mount change in every process. Edits before the first client are the start of this process, which
+    /// is no change for the others.
     pub fn share_edit(&self, applied: &Applied) {
+        if !self.hub.has_connected() {
+            return;
+        }
         for uri in &applied.removed {
             self.changes.tell(|| SharedChange::Updated { uri: (**uri).into(), principal: None });
         }

@@ -59,6 +59,11 @@ impl Hub {
         ConnectionId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Whether a client has ever connected.
+    pub(crate) fn has_connected(&self) -> bool {
+        self.next.load(Ordering::Relaxed) > 0
+    }
+
     /// Frees everything that the connection holds. Returns the canonical URIs that are no longer
     /// watched.
     pub fn disconnect(&self, id: ConnectionId) -> Vec<Arc<str>> {

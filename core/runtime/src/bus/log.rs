@@ -1,9 +1,8 @@
 //! What the server's log says about the bus: one line when it is lost, and one when it is back.
 
 use super::BusError;
-use crate::sync::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Writes a line to the log of a server.
 pub(super) type WriteLine = Arc<dyn Fn(String) + Send + Sync>;
@@ -12,48 +11,48 @@ pub(super) type WriteLine = Arc<dyn Fn(String) + Send + Sync>;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum BusSide {
     /// The one that appends.
-    Writer,
+    Writer = 1,
     /// The one that follows.
-    Reader,
+    Reader = 2,
 }
 
-/// The state of both connections, as far as the log knows it.
+/// Both sides work.
+const CONNECTED: u8 = BusSide::Writer as u8 | BusSide::Reader as u8;
+/// The log has the line that the bus is lost.
+const REPORTED: u8 = 4;
+
+/// The state of both connections, as far as the log knows it. Without a lock, which a process could inherit by a fork.
 pub(super) struct BusLog {
     /// The address of the bus, without credentials.
     name: String,
     write: WriteLine,
-    state: Mutex<LinkState>,
-    pub(super) is_connected: AtomicBool,
-}
-
-#[derive(Default)]
-struct LinkState {
-    works: [bool; 2],
-    is_reported: bool,
+    state: AtomicU8,
 }
 
 impl BusLog {
     pub(super) fn new(name: String, write: WriteLine) -> Self {
-        Self { name, write, state: Mutex::default(), is_connected: AtomicBool::new(false) }
+        Self { name, write, state: AtomicU8::new(0) }
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & CONNECTED == CONNECTED
+    }
+
+    /// Nothing is connected in a process that was just forked.
+    pub(super) fn forked(&self) {
+        self.state.store(0, Ordering::Relaxed);
     }
 
     pub(super) fn works(&self, side: BusSide) {
-        let mut state = self.state.lock();
-        state.works[side as usize] = true;
-        if state.works != [true, true] {
-            return;
-        }
-        self.is_connected.store(true, Ordering::Relaxed);
-        if std::mem::take(&mut state.is_reported) {
+        self.state.fetch_or(side as u8, Ordering::Relaxed);
+        if self.is_connected() && self.state.fetch_and(!REPORTED, Ordering::Relaxed) & REPORTED != 0 {
             (self.write)(format!("the bus {} is back", self.name));
         }
     }
 
     pub(super) fn failed(&self, side: BusSide, reason: &BusError) {
-        let mut state = self.state.lock();
-        state.works[side as usize] = false;
-        self.is_connected.store(false, Ordering::Relaxed);
-        if !std::mem::replace(&mut state.is_reported, true) {
+        self.state.fetch_and(!(side as u8), Ordering::Relaxed);
+        if self.state.fetch_or(REPORTED, Ordering::Relaxed) & REPORTED == 0 {
             (self.write)(format!(
                 "the bus {} cannot be used, because {reason}; until it can, this process serves on, and changes in one \
                  process do not reach the others",

@@ -63,7 +63,7 @@ impl ChangeSink for BusSink {
             lost: count(&self.counters.lost),
             ignored: count(&self.counters.ignored),
             lag: count(&self.counters.lag),
-            is_connected: self.log.is_connected.load(Ordering::Relaxed),
+            is_connected: self.log.is_connected(),
         }
     }
 }
@@ -106,12 +106,13 @@ impl BusThread {
         std::mem::forget(running.take());
         // Dropping the parent's queue touches none of its locks, but its waiters may be in use: it is left where it is.
         std::mem::forget(self.parts.sink.queue.swap(Arc::default()));
+        self.parts.log.forked();
         *running = self.parts.begin().ok();
     }
 
     /// Waits until all changes so far are sent, but at most one second. Does not wait for a bus that cannot be used.
     pub fn flush(&self) {
-        if self.parts.log.is_connected.load(Ordering::Relaxed) {
+        if self.parts.log.is_connected() {
             self.parts.sink.queue.load().flush(FLUSH);
         }
     }

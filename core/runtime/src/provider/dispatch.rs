@@ -14,9 +14,12 @@ pub struct Providers<H> {
 }
 
 impl<H: EventHandler> Providers<H> {
-    /// Puts the providers before the runtime `rest`.
+    /// Puts the providers before the runtime `rest`, which gets their log messages unless another one does.
     pub fn before(mounts: Arc<Mounts>, rest: Arc<H>) -> Arc<Self> {
-        Arc::new(Self { mounts, rest })
+        let own = Arc::new(Self { mounts, rest });
+        let event_handler: Arc<dyn EventHandler> = own.clone();
+        own.mounts.log.follow_first(&event_handler);
+        own
     }
 }
 
@@ -31,7 +34,7 @@ impl Mounts {
         todo.reverse();
         while let Some(event) = todo.pop() {
             if matches!(event, Event::Interest) {
-                self.log.follow(peer);
+                self.log.follow(peer.event_handler());
                 self.settle_interest();
                 continue;
             }
@@ -39,7 +42,7 @@ impl Mounts {
                 rest.push(event);
                 continue;
             };
-            self.log.follow_first(peer);
+            self.log.follow_first(peer.event_handler());
             let outcome: RequestOutcome<'static> = self.answer(&part, peer, event);
             if let Some(misuse) = &outcome.misuse {
                 peer.misuse(misuse);

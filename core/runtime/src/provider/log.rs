@@ -4,7 +4,7 @@
 
 use super::mounts::Mounts;
 use crate::sync::Mutex;
-use crate::transport::{EventHandler, Peer};
+use crate::transport::EventHandler;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -15,7 +15,7 @@ const WAITING: usize = 16;
 pub type LogFn = Box<dyn Fn(&str) + Send + Sync>;
 
 /// The destination of messages: the function of [`Mounts::log_with`], else the runtime that last reported interest, or
-/// before any has, the runtime of the first request.
+/// before any has, the first one that serves.
 #[derive(Default)]
 pub(super) struct ProviderLog {
     state: Mutex<LogState>,
@@ -46,23 +46,23 @@ impl Mounts {
 }
 
 impl ProviderLog {
-    /// Logs to the runtime of `peer` if no other runtime is known.
-    pub(super) fn follow_first(&self, peer: &Peer) {
+    /// Logs to a runtime if no other one is known.
+    pub(super) fn follow_first(&self, event_handler: &Arc<dyn EventHandler>) {
         if !self.has_host.load(Ordering::Relaxed) {
-            self.follow(peer);
+            self.follow(event_handler);
         }
     }
 
-    /// Logs to the runtime of `peer` from now on, including queued messages.
-    pub(super) fn follow(&self, peer: &Peer) {
+    /// Logs to a runtime from now on, including queued messages.
+    pub(super) fn follow(&self, event_handler: &Arc<dyn EventHandler>) {
         let waiting = {
             let mut state = self.state.lock();
-            state.event_handler = Some(Arc::downgrade(peer.event_handler()));
+            state.event_handler = Some(Arc::downgrade(event_handler));
             self.has_host.store(true, Ordering::Relaxed);
             std::mem::take(&mut state.waiting)
         };
         for message in waiting {
-            peer.event_handler().report(&message);
+            event_handler.report(&message);
         }
     }
 

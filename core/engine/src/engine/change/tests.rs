@@ -88,6 +88,7 @@ fn the_sink_hears_of_the_servers_own_changes_alone() {
     engine.list_changed(ListKinds::RESOURCES, now);
     engine.list_changed_for("ada", ListKinds::TOOLS, now);
     engine.revoke("eve");
+    engine.revoke("");
     engine.regrant("eve");
     let lists =
         |kinds, principal: Option<&str>| SharedChange::Lists { kinds, principal: principal.map(Into::into) };
@@ -117,6 +118,9 @@ fn edits_are_shared_and_those_of_mounts_are_not() {
     let (engine, sink) = engine();
     let add =
         |uri: &str| Edit::AddResource { resource: Resource::new(uri), source: ItemSource::Text("x".into()) };
+    engine.publish(vec![add("note://zero")], Now::default()).unwrap();
+    assert_eq!(*sink.0.lock().unwrap(), [], "before the first client it is the start of the process");
+    let _client = engine.connect(ConnectionKind::Stdio);
     engine.publish(vec![add("note://one")], Now::default()).unwrap();
     let lists = SharedChange::Lists { kinds: ListKinds::RESOURCES, principal: None };
     assert_eq!(std::mem::take(&mut *sink.0.lock().unwrap()), std::slice::from_ref(&lists));
