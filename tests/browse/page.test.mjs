@@ -81,9 +81,9 @@ test('a search and filters leave what fits', async () => {
   await page.fill('#search', '');
   await page.click('[aria-label=Filters]');
   await page.selectOption('.filters select >> nth=2', '0.9');
-  await page.waitForFunction(() => !document.querySelector('.panel').innerText.includes('env:///'));
+  await page.waitForFunction(() => !document.querySelector('.panel').innerText.includes('cpu_usage_percent'));
   const rows = await page.locator('.row-uri').allInnerTexts();
-  assert(rows.includes('config:///app') && !rows.includes('env:///'), rows.join(' '));
+  assert(rows.includes('config:///app') && !rows.includes('metrics:///cpu_usage_percent'), rows.join(' '));
   await accessible(page);
   await page.selectOption('.filters select >> nth=0', 'text/markdown');
   await page.waitForFunction(() => !document.body.innerText.includes('config:///app'));
