@@ -28,7 +28,7 @@ step = @printf '\n== %s\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup options demo test test-rust test-python test-node same-bytes ran conformance soak \
-	check check-rust check-python check-node check-perf test-browse bench dist test-dist test-dist-quick release-dry-run clean
+	check check-rust check-python check-node check-perf test-browse bench dist test-dist test-dist-quick release-dry-run docs clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -223,6 +223,17 @@ release-dry-run: ## whatever of the release workflow can run here: checks, packa
 	@$(MAKE) dist test-dist
 	@NODE="$(NODE)" NPM="$(NPM)" $(BIN)/python release/dry_run.py
 
+target/site-tools/.installed: docs/site/requirements.txt docs/site/package.json docs/site/package-lock.json
+	$(call step,Tools of the site in target/site-tools)
+	@$(PYTHON) -m venv target/site-tools
+	@target/site-tools/bin/python -m pip install --quiet --requirement docs/site/requirements.txt
+	@cd docs/site && $(NPM) ci --loglevel error --no-progress
+	@touch $@
+
+docs: target/site-tools/.installed bindings-node/binding.d.ts ## build the site from docs into target/site/html
+	$(call step,The site)
+	@target/site-tools/bin/python docs/site/build.py $(SITE)
+
 clean: ## remove everything that was built
-	rm -rf dist target $(VENV) .mypy_cache .pytest_cache .ruff_cache node_modules core/cli/web/node_modules bindings-node/dist bindings-node/binding.d.ts \
+	rm -rf dist target $(VENV) .mypy_cache .pytest_cache .ruff_cache node_modules core/cli/web/node_modules docs/site/node_modules bindings-node/dist bindings-node/binding.d.ts \
 		bindings-node/*.node
