@@ -68,7 +68,12 @@ pub(super) fn error_json(error: &ClientError) -> Value {
         ClientError::Failed(Failure::TooLarge { .. }) => "tooLarge",
         _ => "failed",
     };
-    json!({ "kind": kind, "message": error.to_string() })
+    let message = match error {
+        // The words before it are about reads, and this may be a list.
+        ClientError::Failed(failure) => failure.to_string(),
+        error => error.to_string(),
+    };
+    json!({ "kind": kind, "message": message })
 }
 
 fn failed(error: &ClientError) -> String {

@@ -8,6 +8,9 @@ import { Sidebar } from './sidebar';
 import { keyOf, store, useStore } from './store';
 import { TemplateForm } from './templates';
 
+/** Longer instructions are closed at first. */
+const SHORT = 800;
+
 export type Panel = 'resources' | 'templates' | 'basket';
 
 export function App(): JSX.Element {
@@ -124,7 +127,10 @@ function Welcome(): JSX.Element {
       {servers
         .filter((server) => server.about?.instructions)
         .map((server) => (
-          <blockquote key={server.name}>{server.about?.instructions}</blockquote>
+          <details key={server.name} class="instructions" open={(server.about?.instructions?.length ?? 0) < SHORT}>
+            <summary>Instructions of {server.name}</summary>
+            <blockquote>{server.about?.instructions}</blockquote>
+          </details>
         ))}
       <dl class="keys">
         <dt>
