@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 NODE ?= node
 NPM ?= npm
 TOOLS := node_modules/.bin
-CORE_SOURCES := $(shell find core -name '*.rs' -path '*/src/*' -not -path 'core/fuzz/*') Cargo.toml Cargo.lock \
+CORE_SOURCES := $(shell find core -name '*.rs' -path '*/src/*' -not -path 'core/fuzz/*') $(wildcard core/cli/web/dist/*) Cargo.toml Cargo.lock \
 	$(wildcard core/Cargo.toml core/*/Cargo.toml core/providers/*/Cargo.toml)
 PYTHON_SOURCES := $(CORE_SOURCES) $(shell find bindings-python/src -name '*.rs') \
 	pyproject.toml bindings-python/Cargo.toml
@@ -28,12 +28,12 @@ step = @printf '\n== %s\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup options demo test test-rust test-python test-node same-bytes ran conformance soak \
-	check check-rust check-python check-node check-perf bench dist test-dist test-dist-quick release-dry-run clean
+	check check-rust check-python check-node check-perf test-browse bench dist test-dist test-dist-quick release-dry-run docs clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 
-setup: $(VENV)/.package bindings-node/dist/.package target/debug/mcp-resources target/vectors/ready ## .venv and node_modules, and the packages built from this tree
+setup: $(VENV)/.package bindings-node/dist/.package core/cli/web/node_modules/.installed target/debug/mcp-resources target/vectors/ready ## .venv and node_modules, and the packages built from this tree
 
 $(VENV)/.requirements: tests/requirements.txt
 	$(call step,Python environment in $(VENV))
@@ -68,6 +68,11 @@ bindings-node/dist/.package: bindings-node/binding.d.ts $(SCRIPTS)
 	@ln -sfn ../../bindings-node/dist/command.js $(TOOLS)/mcp-resources # npm links only what others install
 	@touch $@
 
+core/cli/web/node_modules/.installed: core/cli/web/package.json core/cli/web/package-lock.json node_modules/.installed
+	$(call step,Node tools of the page of browse)
+	@cd core/cli/web && $(NPM) ci --loglevel error --no-progress
+	@touch $@
+
 # With the features of the package that was built before, so that nothing that it stands on is compiled again.
 target/debug/mcp-resources: $(CORE_SOURCES) | bindings-node/binding.d.ts
 	$(call step,Building the command)
@@ -87,7 +92,7 @@ demo: setup ## serve a folder to the official clients of Python and TypeScript, 
 
 # What does not compile keeps one core busy: two such things at a time.
 test: setup test-rust ## every test of all languages, and every check
-	@tests/beside '$(MAKE) test-python check' '$(MAKE) test-node conformance check-perf'
+	@tests/beside '$(MAKE) test-python check' '$(MAKE) test-node test-browse conformance check-perf'
 	@$(MAKE) same-bytes ran
 
 test-rust: setup
@@ -103,6 +108,10 @@ test-python: setup
 test-node: setup
 	$(call step,Node tests)
 	@NODE="$(NODE)" NPM="$(NPM)" tests/node/run
+
+test-browse: setup
+	$(call step,The page of browse in chromium)
+	@NODE="$(NODE)" tests/browse/run
 
 same-bytes: setup # what the fixtures made each language send
 	$(call step,The same bytes in every language)
@@ -159,6 +168,8 @@ check-node: setup
 	$(call step,Node: format lints types)
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
+	$(call step,The page of browse: types and whether dist is what the sources make)
+	@cd core/cli/web && $(NPM) run --silent check
 
 soak: ## long forms of the tests: thousands of listeners, kills, swapped files, and random input beside the reference tools
 	$(call step,Many listeners and busy connections)
@@ -214,6 +225,17 @@ release-dry-run: ## whatever of the release workflow can run here: checks, packa
 	@$(MAKE) dist test-dist
 	@NODE="$(NODE)" NPM="$(NPM)" $(BIN)/python release/dry_run.py
 
+target/site-tools/.installed: docs/site/requirements.txt docs/site/package.json docs/site/package-lock.json
+	$(call step,Tools of the site in target/site-tools)
+	@$(PYTHON) -m venv target/site-tools
+	@target/site-tools/bin/python -m pip install --quiet --requirement docs/site/requirements.txt
+	@cd docs/site && $(NPM) ci --loglevel error --no-progress
+	@touch $@
+
+docs: target/site-tools/.installed bindings-node/binding.d.ts ## build the site from docs into target/site/html
+	$(call step,The site)
+	@target/site-tools/bin/python docs/site/build.py $(SITE)
+
 clean: ## remove everything that was built
-	rm -rf dist target $(VENV) .mypy_cache .pytest_cache .ruff_cache node_modules bindings-node/dist bindings-node/binding.d.ts \
+	rm -rf dist target $(VENV) .mypy_cache .pytest_cache .ruff_cache node_modules core/cli/web/node_modules docs/site/node_modules bindings-node/dist bindings-node/binding.d.ts \
 		bindings-node/*.node

@@ -79,7 +79,7 @@ def read_floors(table: str) -> tuple[Floors, ...]:
 
 
 def load(root: Path) -> Tree:
-    """Every text file that git tracks or would track."""
+    """Every file that git tracks or would track."""
     listing = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=root,
@@ -91,8 +91,8 @@ def load(root: Path) -> Tree:
         path = root / name
         if name and path.is_file() and not path.is_symlink():
             data = path.read_bytes()
-            if b"\0" not in data[:8192]:
-                files[name] = data.decode("utf-8", "replace")
+            # A binary file, such as a picture, is only the goal of links.
+            files[name] = "" if b"\0" in data[:8192] else data.decode("utf-8", "replace")
     return Tree(files)
 
 

@@ -1,5 +1,6 @@
 """Serve resources, tools and prompts of the Model Context Protocol.
 
+```python
 from mcp_resources import ResourceServer
 
 server = ResourceServer("weather", version="1.0.0")
@@ -9,6 +10,7 @@ async def forecast(city: str, days: int = 3) -> str:
     return await fetch(city, days)
 
 server.run()
+```
 """
 
 from typing import TYPE_CHECKING, Any

@@ -3,7 +3,7 @@
 //! Law: every call goes through the client, which checks the allow-list of its server first.
 
 use super::events::WatchedResource;
-use super::listings::ListPart;
+use super::listings::BrowsedPart;
 use super::{BrowsedServers, contents};
 use crate::output;
 use mcp_resources_client::{Client, ClientError, Failure, ListScope};
@@ -68,7 +68,12 @@ pub(super) fn error_json(error: &ClientError) -> Value {
         ClientError::Failed(Failure::TooLarge { .. }) => "tooLarge",
         _ => "failed",
     };
-    json!({ "kind": kind, "message": error.to_string() })
+    let message = match error {
+        // The words before it are about reads, and this may be a list.
+        ClientError::Failed(failure) => failure.to_string(),
+        error => error.to_string(),
+    };
+    json!({ "kind": kind, "message": message })
 }
 
 fn failed(error: &ClientError) -> String {
@@ -96,7 +101,7 @@ fn object(text: &str) -> Value {
 
 async fn list(shared: &BrowsedServers, client: &Client, question: &Value) -> ApiAnswer {
     let is_templates = question.get("templates") == Some(&Value::Bool(true));
-    let ListPart { items, next, error } = match question.get("next").and_then(Value::as_u64) {
+    let BrowsedPart { items, next, error } = match question.get("next").and_then(Value::as_u64) {
         None => shared.listings.begin(client, is_templates).await,
         // The page begins again.
         Some(id) => shared.listings.proceed(id).await.ok_or("this list is not open any more")?,

@@ -45,11 +45,11 @@ enum ConnectionState {
 #[derive(Default)]
 struct StreamTable {
     last: u64,
-    open: VecDeque<EventStream>,
+    open: VecDeque<PageStream>,
 }
 
 /// The stream of one page. Dropping it ends its watches, and then the stream.
-struct EventStream {
+struct PageStream {
     id: u64,
     sender: mpsc::Sender<Bytes>,
     watches: HashMap<WatchedResource, AbortHandle>,
@@ -63,7 +63,7 @@ pub(super) struct WatchedResource {
     pub(super) uri: String,
 }
 
-impl Drop for EventStream {
+impl Drop for PageStream {
     fn drop(&mut self) {
         self.watches.values().for_each(AbortHandle::abort);
         self.follower.abort();
@@ -103,7 +103,7 @@ impl EventStreams {
             lock(&streams.table).open.retain(|stream| stream.id != id);
         });
         let follower = follower.abort_handle();
-        table.open.push_back(EventStream { id, sender, watches: HashMap::new(), follower });
+        table.open.push_back(PageStream { id, sender, watches: HashMap::new(), follower });
         if table.open.len() > MOST_STREAMS {
             table.open.pop_front();
         }

@@ -1,7 +1,7 @@
 //! The page and its questions over HTTP.
 //!
-//! Law: a request needs the token of the URL, a `Host` of this page and, if it has one, its `Origin`. So pages of other sites, and
-//! names that point to this machine, get nothing.
+//! Law: a request needs the token of the URL, a `Host` of this page and, if it has one, its `Origin`. So pages of other
+//! sites, and names that point to this machine, get nothing.
 
 use super::{BrowsedServers, api, page};
 use crate::body::collected;

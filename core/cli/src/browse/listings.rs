@@ -31,7 +31,7 @@ struct OpenListing {
 }
 
 /// A part of a list.
-pub(super) struct ListPart {
+pub(super) struct BrowsedPart {
     pub(super) items: Vec<Listed>,
     /// The number with which the next part is asked for; `None` at the end.
     pub(super) next: Option<u64>,
@@ -41,7 +41,7 @@ pub(super) struct ListPart {
 
 impl OpenListings {
     /// Begins a list of the server that `client` is for.
-    pub(super) async fn begin(&self, client: &Client, is_templates: bool) -> ListPart {
+    pub(super) async fn begin(&self, client: &Client, is_templates: bool) -> BrowsedPart {
         let listing = if is_templates { client.list_templates() } else { client.list() };
         let open = Arc::new(tokio::sync::Mutex::new(OpenListing { listing, rest: VecDeque::new() }));
         let id = {
@@ -58,12 +58,12 @@ impl OpenListings {
     }
 
     /// The next part of a list; `None` if it is not open any more.
-    pub(super) async fn proceed(&self, id: u64) -> Option<ListPart> {
+    pub(super) async fn proceed(&self, id: u64) -> Option<BrowsedPart> {
         let open = self.lock().open.iter().find(|(own, _)| *own == id).map(|(_, open)| open.clone())?;
         Some(self.part(id, &open).await)
     }
 
-    async fn part(&self, id: u64, open: &tokio::sync::Mutex<OpenListing>) -> ListPart {
+    async fn part(&self, id: u64, open: &tokio::sync::Mutex<OpenListing>) -> BrowsedPart {
         let mut open = open.lock().await;
         let begin = Instant::now();
         let mut items: Vec<Listed> = Vec::new();
@@ -98,7 +98,7 @@ impl OpenListings {
         if !has_more {
             self.lock().open.retain(|(own, _)| *own != id);
         }
-        ListPart { items, next: has_more.then_some(id), error }
+        BrowsedPart { items, next: has_more.then_some(id), error }
     }
 
     fn lock(&self) -> MutexGuard<'_, ListingTable> {

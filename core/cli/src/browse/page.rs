@@ -1,4 +1,4 @@
-//! The files of the page, built from `core/cli/web` and compressed with gzip.
+//! The files of the page, which `npm run build` makes of `core/cli/web`, compressed with gzip.
 
 /// A file of the page.
 pub(super) struct PageFile {

@@ -8,6 +8,9 @@ import { Sidebar } from './sidebar';
 import { keyOf, store, useStore } from './store';
 import { TemplateForm } from './templates';
 
+/** Longer instructions are closed at first. */
+const SHORT = 800;
+
 export type Panel = 'resources' | 'templates' | 'basket';
 
 export function App(): JSX.Element {
@@ -42,13 +45,13 @@ export function App(): JSX.Element {
   return (
     <div class={isOpen ? 'page is-open' : 'page'}>
       <header class="top">
-        <span class="brand">
+        <h1 class="brand">
           <svg viewBox="0 0 16 16" class="logo" aria-hidden="true">
             <rect width="16" height="16" rx="4" />
             <path d="M4 4.5h8M4 8h8M4 11.5h5" />
           </svg>
           Resources
-        </span>
+        </h1>
         <ul class="servers" aria-label="Servers">
           {servers.map((server) => (
             <li
@@ -82,22 +85,30 @@ export function App(): JSX.Element {
             </p>
           ))}
       </div>
-      <nav class="side" aria-label="Resources">
-        <Sidebar panel={panel} setPanel={setPanel} openTemplate={openTemplate} template={template} isReady={isReady} />
-      </nav>
-      <main class="main" tabIndex={-1} id="main">
-        {isOpen && (
-          <button type="button" class="back" onClick={close}>
-            <Icon name="back" /> Back to the list
-          </button>
-        )}
-        {chosen ? (
-          <ResourcePane key={keyOf(chosen)} chosen={chosen} />
-        ) : template ? (
-          <TemplateForm key={`${template.server}\n${template.uri}`} entry={template} />
-        ) : (
-          <Welcome />
-        )}
+      <main class="both">
+        <nav class="side" aria-label="Resources">
+          <Sidebar
+            panel={panel}
+            setPanel={setPanel}
+            openTemplate={openTemplate}
+            template={template}
+            isReady={isReady}
+          />
+        </nav>
+        <section class="main" aria-label="What is open">
+          {isOpen && (
+            <button type="button" class="back" onClick={close}>
+              <Icon name="back" /> Back to the list
+            </button>
+          )}
+          {chosen ? (
+            <ResourcePane key={keyOf(chosen)} chosen={chosen} />
+          ) : template ? (
+            <TemplateForm key={`${template.server}\n${template.uri}`} entry={template} />
+          ) : (
+            <Welcome />
+          )}
+        </section>
       </main>
     </div>
   );
@@ -108,7 +119,7 @@ function Welcome(): JSX.Element {
   const isComplete = servers.every((server) => server.resources.isStarted && server.resources.next === null);
   return (
     <section class="welcome">
-      <h1>{servers.map((server) => server.about?.info.title ?? server.about?.info.name ?? server.name).join(', ')}</h1>
+      <h2>{servers.map((server) => server.about?.info.title ?? server.about?.info.name ?? server.name).join(', ')}</h2>
       <p class="lead">
         {entries.length.toLocaleString('en')}
         {isComplete ? '' : ' and more'} resources, {templates.length} templates. Choose one on the left.
@@ -116,7 +127,10 @@ function Welcome(): JSX.Element {
       {servers
         .filter((server) => server.about?.instructions)
         .map((server) => (
-          <blockquote key={server.name}>{server.about?.instructions}</blockquote>
+          <details key={server.name} class="instructions" open={(server.about?.instructions?.length ?? 0) < SHORT}>
+            <summary>Instructions of {server.name}</summary>
+            <blockquote>{server.about?.instructions}</blockquote>
+          </details>
         ))}
       <dl class="keys">
         <dt>

@@ -85,9 +85,9 @@ export function ResourcePane({ chosen }: { chosen: Chosen }): JSX.Element {
   return (
     <article class="resource">
       <header class="resource-head">
-        <h1 tabIndex={-1} ref={heading}>
+        <h2 tabIndex={-1} ref={heading}>
           {entry?.title || entry?.name || decodedEnd(chosen.uri)}
-        </h1>
+        </h2>
         <p class="uri">{chosen.uri}</p>
         {entry?.description && <p class="description">{entry.description}</p>}
         <Facts
@@ -214,13 +214,13 @@ function Message({
     <div class="contents message">
       {entry && (
         <>
-          <h2>In the list</h2>
+          <h3>In the list</h3>
           <pre tabIndex={0}>{JSON.stringify(entry.raw, null, 2)}</pre>
         </>
       )}
-      <h2>
+      <h3>
         Result of <code>resources/read</code>
-      </h2>
+      </h3>
       {note && <p class="small">{note}</p>}
       <pre tabIndex={0}>{result ?? 'Reading …'}</pre>
     </div>

@@ -262,6 +262,11 @@ function EntryList({ entries }: { entries: Entry[] }): JSX.Element {
   );
 }
 
+/** The title of a template; empty if it only repeats the template. */
+function titleOf(entry: Entry): string {
+  return [entry.title, entry.name, entry.description].find((text) => text && text !== entry.uri) ?? '';
+}
+
 function Templates({
   template,
   openTemplate,
@@ -285,7 +290,7 @@ function Templates({
             aria-current={entry === template ? 'true' : undefined}
             onClick={() => openTemplate(entry)}
           >
-            <span class="row-title">{entry.title || entry.name}</span>
+            {titleOf(entry) && <span class="row-title">{titleOf(entry)}</span>}
             <span class="row-uri">{entry.uri}</span>
           </button>
         </li>

@@ -34,7 +34,7 @@ export function TemplateForm({ entry }: { entry: Entry }): JSX.Element {
   return (
     <section class="template">
       <p class="kind">Template of {entry.server}</p>
-      <h1>{entry.title || entry.name}</h1>
+      <h2>{entry.title || entry.name}</h2>
       <p class="uri">{entry.uri}</p>
       {entry.description && <p>{entry.description}</p>}
       <form

@@ -8,13 +8,20 @@ import { keyOf, store, useStore } from './store';
 import { VirtualList } from './virtual';
 
 const ROW = 28;
+/** Most children of a part below the top that is open at first. */
+const FEW = 8;
 
 /** The parts that the reader has opened or closed; others are open at the top. */
 const expanded = new Map<string, boolean>();
 
 function isExpanded(node: TreeNode): boolean {
+  const known = expanded.get(node.key);
+  if (known !== undefined) return known;
   const top = store.servers.length > 1 ? 1 : 0;
-  return expanded.get(node.key) ?? (node.depth <= top || (node.children.length === 1 && node.depth <= top + 2));
+  const open = node.depth <= top || (node.children.length <= FEW && node.depth <= top + 1);
+  // A part that is open stays so when it gets further children.
+  expanded.set(node.key, open);
+  return open;
 }
 
 export function Tree(): JSX.Element {

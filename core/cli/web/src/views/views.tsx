@@ -33,9 +33,9 @@ export function ContentsView({ chosen, entry, contents, previous, view }: Conten
         return (
           <section key={index} class="part">
             {contents.length > 1 && (
-              <h2 class="part-head">
+              <h3 class="part-head">
                 {one.uri} <small>{type}</small>
-              </h2>
+              </h3>
             )}
             <Guard key={`${view} ${one.text?.length ?? one.blob?.length}`} contents={one} type={type}>
               <Part chosen={chosen} contents={one} previous={before} type={type} view={view} />
