@@ -189,6 +189,8 @@ soak: ## long forms of the tests: thousands of listeners, kills, swapped files, 
 	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-provider-files --lib swap
 	$(call step,100000 random configuration files of each kind beside the usual readers)
 	@MCP_RESOURCES_DOCUMENTS=100000 $(BIN)/python -m pytest -q tests/python/test_config_readers.py
+	$(call step,A gateway beside servers that are killed and hang and lie and flood)
+	@MCP_RESOURCES_UPSTREAMS=500 $(BIN)/python -m pytest -q tests/python/test_gateway_soak.py
 	$(call step,Random spellings of typed values)
 	@MCP_RESOURCES_SPELLINGS=20000 $(BIN)/python -m pytest -q tests/python/test_spellings.py
 	@MCP_RESOURCES_SPELLINGS=20000 tests/node/run tests/node/spellings.test.mjs
