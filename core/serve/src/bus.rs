@@ -57,7 +57,7 @@ fn key(place: &str, text: &str) -> Result<SealKey, String> {
         format!("{place}: a key is at least {least} hexadecimal digits; make one with: openssl rand -hex 32")
     };
     let text = text.trim();
-    if text.len() % 2 != 0 || !text.is_ascii() {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
         return Err(wrong());
     }
     let digits = text.as_bytes().chunks(2).map(|pair| {
