@@ -19,6 +19,13 @@ pub struct TemplateOptions {
 impl TemplateOptions {
     /// The default of [`TemplateOptions::captures`].
     pub const CAPTURES: usize = 8;
+
+    /// Sets the options of the variable `name`.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, options: VariableOptions) -> Self {
+        self.variables.insert(name.into(), options);
+        self
+    }
 }
 
 impl Default for TemplateOptions {

@@ -287,9 +287,7 @@ pub struct GoneFolder;
 
 impl FileFacts {
     fn from_facts(facts: EntryFacts) -> Self {
-        let written = facts.modified.at().unwrap_or(SystemTime::UNIX_EPOCH);
-        let age = SystemTime::now().duration_since(written);
-        Self { size: facts.size, facts, is_settled: age.is_ok_and(|age| age > COARSE) }
+        Self { size: facts.size, facts, is_settled: facts.modified.is_older_than(COARSE) }
     }
 
     /// When it was last changed, as annotations have it.

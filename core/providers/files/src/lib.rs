@@ -150,12 +150,7 @@ impl Declare for Files {
 
     /// `DIR` or `NAME=DIR`. A directory whose own name has a `=` is `./a=b`.
     fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
-        match rest {
-            "" => {
-                Err(OptionError::sentence("\"files:\" names no directory; write files:DIR or files:NAME=DIR"))
-            }
-            _ => Ok(OptionValue::List(vec![named::parse_path(rest)])),
-        }
+        named::parse_shorthand("files", "directory", rest)
     }
 }
 
@@ -363,9 +358,7 @@ impl Files {
 
 /// The path may be that of the root.
 fn may_be_empty() -> TemplateOptions {
-    let mut options = TemplateOptions::default();
-    options.variables.insert("path".into(), VariableOptions { empty: true, ..VariableOptions::default() });
-    options
+    TemplateOptions::default().variable("path", VariableOptions { empty: true, ..VariableOptions::default() })
 }
 
 fn native(path: &[u8]) -> &std::path::Path {

@@ -14,13 +14,9 @@ use super::tree::Tree;
 use mcp_resources_provider_kit::file_id::FileTime;
 use mcp_resources_provider_kit::uri_path::join;
 use std::io::Read;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 const CHUNK: usize = 64 * 1024;
-/// The clocks of some file systems move every two seconds.
-const COARSE: Duration = Duration::from_secs(2);
-/// Those that count nanoseconds move with the kernel's ticks.
-const TICK: Duration = Duration::from_millis(20);
 
 /// An open folder.
 #[derive(Debug)]
@@ -162,9 +158,7 @@ impl Stamp {
 
     /// Whether a change after this moment gives another stamp.
     pub fn is_settled(&self) -> bool {
-        let margin = if self.changed.nanoseconds == 0 { COARSE } else { TICK };
-        let age = self.changed_at().map(|changed| SystemTime::now().duration_since(changed));
-        age.is_some_and(|age| age.is_ok_and(|age| age > margin))
+        self.changed.is_settled()
     }
 
     /// When its contents, or what is said of it, last changed. `None` before 1970.

@@ -26,7 +26,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// The largest file of rules that is read, in bytes.
 const LARGEST: u64 = 1024 * 1024;
@@ -275,8 +275,7 @@ impl RuleFiles {
 impl RuleFileStamp {
     /// Whether a change after this moment gives another stamp.
     fn is_settled(&self) -> bool {
-        let changed = self.changed.at().unwrap_or(SystemTime::UNIX_EPOCH);
-        SystemTime::now().duration_since(changed).is_ok_and(|age| age > SETTLED)
+        self.changed.is_older_than(SETTLED)
     }
 }
 

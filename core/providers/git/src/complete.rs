@@ -5,7 +5,7 @@
 //! paths are suggested.
 
 use super::commits::CommitWalk;
-use super::objects::entries;
+use super::objects::{RawEntry, raw_entries};
 use super::references;
 use super::repository::Handle;
 use super::revision::GitRevision;
@@ -95,15 +95,18 @@ pub(super) fn paths(
     let encoded = revision.to_string();
     let typed = TypedPrefix::new(start);
     let mut values = Vec::new();
-    for entry in entries(&data) {
+    for raw in raw_entries(&data) {
         if values.len() == COMPLETED || context.is_cancelled() {
             break;
         }
+        let Some(entry) = Some(raw).filter(|raw| typed.fits(raw.name)).and_then(RawEntry::parsed) else {
+            continue;
+        };
         let is_dir = entry.mode.is_tree();
-        if !typed.fits(entry.filename) || !(is_dir || of != PathOf::Tree && entry.mode.is_blob_or_symlink()) {
+        if !(is_dir || of != PathOf::Tree && entry.mode.is_blob_or_symlink()) {
             continue;
         }
-        let path = join(&directory, entry.filename);
+        let path = join(&directory, raw.name);
         let kind = if is_dir { "tree" } else { "blob" };
         if own.selection.admits_entry(&path, is_dir) && context.permits(&own.uri_at(kind, &encoded, &path)) {
             let encoded =
@@ -128,8 +131,9 @@ impl<'t> TypedPrefix<'t> {
     fn new(encoded: &'t str) -> Self {
         let unescaped = |typed: &str| typed.split(['%', '~']).next().unwrap_or_default().as_bytes().to_vec();
         let plain = path::decoded(encoded);
-        let starts = [Some(unescaped(encoded)), plain.as_deref().map(unescaped)];
-        Self { encoded, plain, starts }
+        let start = unescaped(encoded);
+        let other = plain.as_deref().map(unescaped).filter(|other| *other != start);
+        Self { encoded, plain, starts: [Some(start), other] }
     }
 
     fn fits(&self, name: &[u8]) -> bool {

@@ -6,7 +6,6 @@ use super::answers::Fingerprint;
 use super::objects::entries;
 use super::repository::Handle;
 use super::revision::GitRevision;
-use gix::objs::Kind;
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::{CacheHint, CacheScope, Resource};
@@ -34,12 +33,7 @@ pub(super) fn blob(
     let tree = handle.tree_of(handle.resolve("ref", revision)?)?;
     let entry = handle.entry(tree, &path)?.filter(|entry| entry.mode.is_blob_or_symlink());
     let entry = entry.ok_or(ReadError::NotFound)?;
-    let (kind, size) = handle.header(entry.id)?;
-    if kind != Kind::Blob {
-        return Err(ReadError::NotFound);
-    }
-    context.facts(size)?;
-    let bytes = handle.data(entry.id)?;
+    let bytes = handle.blob(entry.id, context.most_bytes())?;
     let mime_type = if entry.mode.is_link() { LINK } else { mime_type(&path, &bytes) };
     let contents = match std::str::from_utf8(&bytes) {
         Ok(text) => Contents::text(text.to_owned()),

@@ -208,7 +208,10 @@ impl GitLayout {
         let changed = |found: &Option<Metadata>| found.as_ref().map(FileTime::changed);
         let objects = self.common_dir.join("objects");
         let refs = self.common_dir.join("refs");
-        let identity = [stat(&dir.join(".git")), stat(&self.git_dir), stat(&objects)];
+        let own = stat(&self.git_dir);
+        let dot = dir.join(".git");
+        let dot = if dot == self.git_dir { own.clone() } else { stat(&dot) };
+        let identity = [dot, own, stat(&objects)];
         let settings = [stat(&self.common_dir.join("config")), stat(&objects.join("info/alternates"))];
         let below = [objects.join("info"), objects.join("pack"), refs.join("heads"), refs.join("tags"), refs];
         let common = if self.common_dir == self.git_dir { None } else { stat(&self.common_dir) };

@@ -66,7 +66,7 @@ use mcp_resources_runtime::provider::{
     Complete, Directory, DirectoryPage, Feed, InterestChange, List, Mount, Provider, Read, RequestContext,
     Responder,
 };
-use mcp_resources_template::{TemplateOptions, VariableOptions, uri};
+use mcp_resources_template::{TemplateOptions, VariableOptions};
 use references::After;
 use repository::{GitRepository, Handle, INDEX};
 use revision::GitRevision;
@@ -186,10 +186,7 @@ impl Declare for Git {
 
     /// `DIR` or `NAME=DIR`. A directory whose own name has a `=` is `./a=b`.
     fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
-        match rest {
-            "" => Err(OptionError::sentence("\"git:\" names no repository; write git:DIR or git:NAME=DIR")),
-            _ => Ok(OptionValue::List(vec![named::parse_path(rest)])),
-        }
+        named::parse_shorthand("git", "repository", rest)
     }
 }
 
@@ -402,10 +399,8 @@ impl Git {
                 }
             })
         })?;
-        if let Some((tracker, start)) = watching.zip(start)
-            && let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI)
-        {
-            tracker.saw(&uri, mark, start);
+        if let Some((tracker, start)) = watching.zip(start) {
+            tracker.saw_any_spelling(request.uri(), mark, start);
         }
         Ok(result)
     }
@@ -539,7 +534,5 @@ fn text(
 
 /// `path` may be empty: that is the root.
 fn may_be_empty() -> TemplateOptions {
-    let mut options = TemplateOptions::default();
-    options.variables.insert("path".into(), VariableOptions { empty: true, ..VariableOptions::default() });
-    options
+    TemplateOptions::default().variable("path", VariableOptions { empty: true, ..VariableOptions::default() })
 }

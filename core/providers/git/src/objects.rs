@@ -70,6 +70,11 @@ impl Handle<'_> {
         found.map(|(_, data)| data).ok_or_else(|| self.absent(id))
     }
 
+    /// The bytes of a blob that a tree names, at most `limit`.
+    pub(super) fn blob(&self, id: ObjectId, limit: u64) -> Result<Arc<[u8]>, ReadError> {
+        self.read_if_there(id, Kind::Blob, limit.min(LARGEST_OBJECT))?.ok_or_else(|| self.absent(id))
+    }
+
     /// The tree of a commit, or the tree that `id` is.
     pub(super) fn tree_of(&self, id: ObjectId) -> Result<ObjectId, ReadError> {
         let (kind, commit) = match self.cached(id) {
@@ -111,13 +116,17 @@ impl Handle<'_> {
         if let Some((found, data)) = self.cached(id) {
             return if found == kind { Ok(Some(data)) } else { Err(ReadError::NotFound) };
         }
+        let data = self.read_if_there(id, kind, limit)?;
+        if let Some(data) = &data {
+            self.own.objects().put(id, kind, data);
+        }
+        Ok(data)
+    }
+
+    fn read_if_there(&self, id: ObjectId, kind: Kind, limit: u64) -> Result<Option<Arc<[u8]>>, ReadError> {
         let wanted = Wanted { kind: Some(kind), limit };
         match self.open.store.read(&id, wanted, &|| self.context.is_cancelled()) {
-            Ok(None) => Ok(None),
-            Ok(Some((_, data))) => {
-                self.own.objects().put(id, kind, &data);
-                Ok(Some(data))
-            }
+            Ok(found) => Ok(found.map(|(_, data)| data)),
             Err(StoreError::Other) => Err(ReadError::NotFound),
             Err(StoreError::TooLarge(size)) => Err(ReadError::SizeExceeded { limit, size: Some(size) }),
             Err(error) => Err(self.damaged(id, &error)),
@@ -160,24 +169,47 @@ pub(super) fn entries(data: &[u8]) -> impl Iterator<Item = gix::objs::tree::Entr
 
 /// The entry with this name of a tree's bytes.
 pub(super) fn child(data: &[u8], name: &[u8]) -> Option<GitEntry> {
+    raw_entries(data).find(|entry| entry.name == name)?.parsed()
+}
+
+/// An entry of a tree's bytes, whose mode is not parsed yet.
+#[derive(Clone, Copy)]
+pub(super) struct RawEntry<'d> {
+    mode: &'d [u8],
+    pub(super) name: &'d [u8],
+    id: &'d [u8],
+}
+
+/// The entries of a tree's bytes, as far as they can be read: for looking at many names.
+pub(super) fn raw_entries(data: &[u8]) -> impl Iterator<Item = RawEntry<'_>> {
     let mut rest = data;
-    loop {
+    std::iter::from_fn(move || {
+        let (entry, next) = RawEntry::split(rest)?;
+        rest = next;
+        Some(entry)
+    })
+}
+
+impl<'d> RawEntry<'d> {
+    fn split(data: &'d [u8]) -> Option<(Self, &'d [u8])> {
         // Modes have five or six digits.
-        let space = match (rest.get(5), rest.get(6)) {
+        let space = match (data.get(5), data.get(6)) {
             (Some(b' '), _) => 5,
             (_, Some(b' ')) => 6,
-            _ => rest.iter().position(|byte| *byte == b' ')?,
+            _ => data.iter().position(|byte| *byte == b' ')?,
         };
-        let (mode, after) = rest.split_at_checked(space)?;
+        let (mode, after) = data.split_at_checked(space)?;
         let after = after.get(1..)?;
         let end = after.iter().position(|byte| *byte == 0)?;
-        let (found, after) = after.split_at_checked(end)?;
+        let (name, after) = after.split_at_checked(end)?;
         let (id, next) = after.get(1..)?.split_at_checked(20)?;
-        if found == name {
-            // Old programs wrote other permissions, which git does not tell apart.
-            let mode = gix::objs::tree::EntryMode::try_from(mode).ok()?.kind().into();
-            return Some(GitEntry { mode, id: ObjectId::try_from(id).ok()? });
-        }
-        rest = next;
+        Some((Self { mode, name, id }, next))
+    }
+
+    /// `None` if its mode cannot be read.
+    pub(super) fn parsed(self) -> Option<GitEntry> {
+        // Old programs wrote other permissions, which git does not tell apart.
+        let mode = gix::objs::tree::EntryMode::try_from(self.mode).ok()?.kind().into();
+        Some(GitEntry { mode, id: ObjectId::try_from(self.id).ok()? })
     }
 }

@@ -80,7 +80,7 @@ pub(super) struct PackEntry {
 }
 
 /// Compressed bytes of a file: the first of them, and the offset of the rest.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Compressed {
     read: Vec<u8>,
     at: u64,

@@ -51,7 +51,7 @@ pub(super) struct PartStamp {
     id: FileId,
     size: u64,
     pub(super) modified: FileTime,
-    changed: FileTime,
+    pub(super) changed: FileTime,
 }
 
 impl fmt::Display for PartError {
@@ -140,15 +140,16 @@ impl PartFile {
 
     pub(super) fn read_all(&self, limit: u64) -> Result<Vec<u8>, PartError> {
         let mut bytes = Vec::new();
+        // One byte more, to see its end.
         let mut chunk = vec![0; CHUNK.min(usize::try_from(self.len()).unwrap_or(CHUNK).saturating_add(1))];
         loop {
-            let read = self.read_at(&mut chunk, bytes.len() as u64)?;
-            if read == 0 {
-                return Ok(bytes);
-            }
+            let read = self.read_once(&mut chunk, bytes.len() as u64)?;
             bytes.extend_from_slice(chunk.get(..read).unwrap_or_default());
             if bytes.len() as u64 > limit {
                 return Err(PartError::TooLarge(limit));
+            }
+            if read == 0 || bytes.len() as u64 == self.len() && read < chunk.len() {
+                return Ok(bytes);
             }
         }
     }
@@ -157,14 +158,22 @@ impl PartFile {
     pub(super) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, PartError> {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, offset.saturating_add(filled as u64)) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(PartError::Failed(error)),
+            match self.read_once(rest, offset.saturating_add(filled as u64))? {
+                0 => break,
+                read => filled += read,
             }
         }
         Ok(filled)
+    }
+
+    /// Reads what one call gives; 0 is the end.
+    fn read_once(&self, buffer: &mut [u8], offset: u64) -> Result<usize, PartError> {
+        loop {
+            match self.file.read_at(buffer, offset) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => return read.map_err(PartError::Failed),
+            }
+        }
     }
 }
 

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! Law: a file that is not a reference is skipped in a list, and is an error when it is requested. All reads are
-//! limited in size.
+//! limited in size. What a file said counts for as long as its metadata is the same, and no longer.
 
 use super::parts::{Areas, PartError, PartStamp, stamp};
 use gix::ObjectId;
 use mcp_resources_runtime::sync::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ const SYMBOLIC: usize = 5;
 /// The most references of a folder that are visited, and the deepest nesting of their folders.
 const LARGEST: usize = 100_000;
 const DEEPEST: usize = 64;
+/// Maximum number of files whose values are kept.
+const KEPT: usize = 4_096;
 
 /// The value of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +44,15 @@ pub(super) struct RefStore {
     /// The directory of all other references.
     common_dir: PathBuf,
     packed: Mutex<Option<(PartStamp, Arc<PackedRefs>)>>,
+    /// The values of files, by their paths.
+    loose: Mutex<HashMap<PathBuf, LooseRef>>,
+}
+
+/// A file of one reference when it was read.
+#[derive(Debug)]
+struct LooseRef {
+    stamp: PartStamp,
+    pointer: RefPointer,
 }
 
 /// The lines of `packed-refs`, by name.
@@ -51,7 +62,7 @@ impl RefStore {
     pub(super) fn new(areas: &Areas, git_dir: &Path, common_dir: &Path) -> Self {
         let git_dir = git_dir.to_owned();
         let common_dir = common_dir.to_owned();
-        Self { areas: areas.clone(), git_dir, common_dir, packed: Mutex::default() }
+        Self { areas: areas.clone(), git_dir, common_dir, packed: Mutex::default(), loose: Mutex::default() }
     }
 
     /// The value of a reference; `None` if there is none. `name` is full, such as `refs/heads/main` or `HEAD`.
@@ -139,15 +150,31 @@ impl RefStore {
     }
 
     fn loose(&self, path: &Path) -> Result<RefPointer, PartError> {
+        let found = fs::symlink_metadata(path)?;
         // HEAD was a link in old repositories.
-        if let Ok(target) = fs::read_link(path)
+        if found.is_symlink()
+            && let Ok(target) = fs::read_link(path)
             && let Some(name) = target.to_str().filter(|name| is_full_name(name))
         {
             return Ok(RefPointer::Name(name.to_owned()));
         }
-        let (text, _) = self.areas.read(path, LOOSE)?;
+        // A file behind a link is another one than `found`, so its value is never kept.
+        let now = stamp(&found);
+        if let Some(kept) = self.loose.lock().get(path).filter(|kept| kept.stamp == now) {
+            return Ok(kept.pointer.clone());
+        }
+        let (text, facts) = self.areas.read(path, LOOSE)?;
         // One that is being written, or that a crash left empty, is not there.
-        pointer(&text).ok_or(PartError::NotFound)
+        let pointer = pointer(&text).ok_or(PartError::NotFound)?;
+        let stamp = stamp(&facts);
+        if stamp == now && stamp.changed.is_settled() {
+            let mut kept = self.loose.lock();
+            if kept.len() >= KEPT {
+                kept.clear();
+            }
+            kept.insert(path.to_owned(), LooseRef { stamp, pointer: pointer.clone() });
+        }
+        Ok(pointer)
     }
 
     fn packed(&self) -> Result<Arc<PackedRefs>, PartError> {
@@ -203,4 +230,56 @@ fn is_full_name(name: &str) -> bool {
     name.starts_with("refs/")
         && name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))
         && !name.contains(|char: char| char.is_control())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::time::Duration;
+
+    const ONE: &str = "1111111111111111111111111111111111111111";
+    const TWO: &str = "2222222222222222222222222222222222222222";
+
+    // S-02: the value of a file is kept, and a file that is written, replaced, removed or behind a link is read anew.
+    #[test]
+    fn a_kept_value_is_that_of_the_same_file() {
+        let dir = std::env::temp_dir().join(format!("mcp-git-refs-{}", std::process::id()));
+        let dir = dir.as_path();
+        fs::create_dir_all(dir.join("refs/heads")).unwrap();
+        let real = fs::canonicalize(dir).unwrap();
+        let store = RefStore::new(&Areas::new(vec![real.clone()]), &real, &real);
+        let main = real.join("refs/heads/main");
+        let find = || store.find("refs/heads/main").unwrap();
+        let id = |text: &str| Some(RefPointer::Id(ObjectId::from_hex(text.as_bytes()).unwrap()));
+        // The clock of the file system moves on, so a value that is read is kept.
+        let settle = || std::thread::sleep(Duration::from_millis(50));
+        let is_kept = || store.loose.lock().contains_key(&main);
+        fs::write(&main, ONE).unwrap();
+        assert_eq!((find(), is_kept()), (id(ONE), false));
+        settle();
+        assert_eq!((find(), is_kept()), (id(ONE), true));
+        fs::write(&main, TWO).unwrap();
+        assert_eq!(find(), id(TWO));
+        settle();
+        assert_eq!(find(), id(TWO));
+        // As git replaces a reference: the size is the same.
+        fs::write(real.join("lock"), ONE).unwrap();
+        fs::rename(real.join("lock"), &main).unwrap();
+        assert_eq!(find(), id(ONE));
+        settle();
+        assert_eq!(find(), id(ONE));
+        fs::remove_file(&main).unwrap();
+        assert_eq!(find(), None);
+        fs::write(real.join("other"), TWO).unwrap();
+        symlink(real.join("other"), &main).unwrap();
+        settle();
+        assert_eq!(find(), id(TWO));
+        fs::write(real.join("other"), ONE).unwrap();
+        assert_eq!(find(), id(ONE));
+        fs::remove_file(&main).unwrap();
+        symlink("/dev/zero", &main).unwrap();
+        assert!(matches!(store.find("refs/heads/main"), Err(PartError::NoFile)));
+        fs::remove_dir_all(dir).unwrap();
+    }
 }

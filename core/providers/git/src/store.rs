@@ -36,6 +36,8 @@ const BASES: usize = 24 << 20;
 const BASE: usize = 4 << 20;
 /// The longest header of a loose object: its kind and its size.
 const HEADER: usize = 64;
+/// The longest beginning of a delta: its two sizes, in bytes.
+const SIZES: usize = 20;
 /// The largest list of alternates, in bytes, and how deep they may lead.
 const ALTERNATES: u64 = 64 * 1024;
 const DEEPEST: usize = 5;
@@ -115,6 +117,10 @@ impl Wanted {
         if self.kind.is_some_and(|wanted| wanted != kind) {
             return Err(StoreError::Other);
         }
+        self.check_size(size)
+    }
+
+    fn check_size(&self, size: u64) -> Result<(), StoreError> {
         if size > self.limit { Err(StoreError::TooLarge(size)) } else { Ok(()) }
     }
 }
@@ -271,6 +277,11 @@ impl ObjectStore {
                 break base;
             }
             let found = entry(&file, at.offset)?;
+            // A small delta may lead to a large blob.
+            let is_asked = wanted.kind == Some(Kind::Blob) && deltas.is_empty();
+            if is_asked && !matches!(found.kind, EntryKind::Whole(_)) {
+                wanted.check_size(result_size(&file, found.bytes.clone())?)?;
+            }
             let base = match found.kind {
                 EntryKind::Whole(kind) => {
                     let size = if deltas.is_empty() { found.size } else { 0 };
@@ -328,13 +339,7 @@ impl ObjectStore {
                 EntryKind::Id(id) => pack.index.find(&id)?.ok_or(id),
             };
             if size.is_none() {
-                let mut start = Vec::new();
-                let mut stream = Inflate::new(&file, found.bytes, HEADER as u64);
-                while start.len() < 20 && !stream.is_over {
-                    let max = 20 - start.len();
-                    stream.more(&mut start, max)?;
-                }
-                size = Some(delta::sizes(&start)?.1);
+                size = Some(result_size(&file, found.bytes)?);
             }
             match base {
                 Ok(base) => at = base,
@@ -411,6 +416,17 @@ impl PackStamp {
         let data = stamp(&fs::metadata(index.with_extension("pack")).ok()?);
         Some(Self { index: stamp(&fs::metadata(index).ok()?), data })
     }
+}
+
+/// The size of the object that a delta makes. Only its beginning is decompressed.
+fn result_size(file: &PartFile, bytes: Compressed) -> Result<u64, StoreError> {
+    let mut start = Vec::new();
+    let mut stream = Inflate::new(file, bytes, HEADER as u64);
+    while start.len() < SIZES && !stream.is_over {
+        let max = SIZES - start.len();
+        stream.more(&mut start, max)?;
+    }
+    Ok(delta::sizes(&start)?.1)
 }
 
 /// Appends the directories that `objects` borrows from.

@@ -4,6 +4,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, SystemTime};
 
+/// The clocks of some file systems move every two seconds.
+const COARSE: Duration = Duration::from_secs(2);
+/// Those that count nanoseconds move with the kernel's ticks.
+const TICK: Duration = Duration::from_millis(20);
+
 /// Identifies a file: the same as long as it is the same file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
@@ -46,5 +51,16 @@ impl FileTime {
         let nanoseconds = u32::try_from(self.nanoseconds).ok()?.min(999_999_999);
         let since = Duration::new(u64::try_from(self.seconds).ok()?, nanoseconds);
         SystemTime::UNIX_EPOCH.checked_add(since)
+    }
+
+    /// Whether a change from now on gives another time.
+    pub fn is_settled(self) -> bool {
+        self.is_older_than(if self.nanoseconds == 0 { COARSE } else { TICK })
+    }
+
+    /// Whether it is longer ago than `margin`.
+    pub fn is_older_than(self, margin: Duration) -> bool {
+        let time = self.at().unwrap_or(SystemTime::UNIX_EPOCH);
+        SystemTime::now().duration_since(time).is_ok_and(|age| age > margin)
     }
 }

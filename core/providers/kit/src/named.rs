@@ -64,6 +64,20 @@ fn read_item(at: usize, item: OptionValue, noun: &str) -> Result<NamedPath, Opti
     read.map_err(|error| error.under(PathStep::Item(at)))
 }
 
+/// `DIR` or `NAME=DIR`, behind `kind:` on a command line. A directory whose own name has a `=` is `./a=b`. `noun` is what it is.
+///
+/// # Errors
+/// Nothing is named.
+pub fn parse_shorthand(kind: &str, noun: &str, rest: &str) -> Result<OptionValue, OptionError> {
+    match rest {
+        "" => {
+            let reason = format!("\"{kind}:\" names no {noun}; write {kind}:DIR or {kind}:NAME=DIR");
+            Err(OptionError::sentence(reason))
+        }
+        _ => Ok(OptionValue::List(vec![parse_path(rest)])),
+    }
+}
+
 fn read_named(name: String, path: OptionValue, noun: &str) -> Result<NamedPath, OptionError> {
     let path = String::from_option(path).and_then(|path| some(path, noun));
     let path = path.map_err(|error| error.under(PathStep::Name(name.clone().into())))?;

@@ -24,6 +24,7 @@
 use crate::wanted::while_wanted;
 use mcp_resources_runtime::provider::{Feed, InterestChange};
 use mcp_resources_runtime::sync::{Condvar, Mutex};
+use mcp_resources_template::uri;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -328,6 +329,13 @@ impl<S: TrackedSource> Tracker<S> {
                 self.changed.notify_all();
             }
             _ => {}
+        }
+    }
+
+    /// Like [`saw`](Self::saw), for the URI of a request, in any spelling.
+    pub fn saw_any_spelling(&self, uri: &str, digest: S::Digest, start: ReadStart) {
+        if let Ok(uri) = uri::normalize(uri, uri::MAX_URI) {
+            self.saw(&uri, digest, start);
         }
     }
 

@@ -6,6 +6,7 @@
 //!
 //! Law: work without a known end asks at each step, at least four times a second. Without `while_wanted`, work is wanted.
 
+use mcp_resources_runtime::provider::Responder;
 use std::cell::RefCell;
 use std::time::Duration;
 use std::time::Instant;
@@ -23,6 +24,12 @@ thread_local! {
 pub fn while_wanted<T>(is_wanted: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> T {
     let _before = BeforeWork(IS_WANTED.replace(Some(Box::new(is_wanted))));
     work()
+}
+
+/// Runs `work`, which ends early once the answer of `reply` is no longer needed.
+pub fn while_awaited<A, T>(reply: &Responder<A>, work: impl FnOnce() -> T) -> T {
+    let cancelled = reply.cancelled();
+    while_wanted(move || cancelled.as_ref().is_none_or(|cancelled| !cancelled.get()), work)
 }
 
 /// Puts back what was there, also after a panic.

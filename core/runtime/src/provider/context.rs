@@ -21,7 +21,7 @@ pub struct RequestContext<'r> {
 /// Something that may be given up, and that has a log.
 trait ContextWork {
     fn is_cancelled(&self) -> bool;
-    fn facts(&self, size: u64) -> Result<(), ReadError>;
+    fn most_bytes(&self) -> u64;
     fn log(&self, what: &str);
 }
 
@@ -62,7 +62,13 @@ impl<'r> RequestContext<'r> {
     /// # Errors
     /// [`ReadError::SizeExceeded`] if the answer would be too large.
     pub fn facts(&self, size: u64) -> Result<(), ReadError> {
-        self.work.map_or(Ok(()), |work| work.facts(size))
+        let limit = self.most_bytes();
+        if size > limit { Err(ReadError::SizeExceeded { limit, size: Some(size) }) } else { Ok(()) }
+    }
+
+    /// The largest size of contents in bytes: what [`facts`](Self::facts) compares with.
+    pub fn most_bytes(&self) -> u64 {
+        self.work.map_or(u64::MAX, ContextWork::most_bytes)
     }
 
     /// Writes a problem to the server's log, under the name of the mount. Clients do not see it.
@@ -78,8 +84,8 @@ impl<T: IntoAnswer> ContextWork for Responder<T> {
         Self::is_cancelled(self)
     }
 
-    fn facts(&self, size: u64) -> Result<(), ReadError> {
-        if T::IS_CONTENTS { self.check_size(size) } else { Ok(()) }
+    fn most_bytes(&self) -> u64 {
+        if T::IS_CONTENTS { Self::most_bytes(self) } else { u64::MAX }
     }
 
     fn log(&self, what: &str) {
@@ -92,8 +98,8 @@ impl ContextWork for Feed {
         !self.is_alive()
     }
 
-    fn facts(&self, _size: u64) -> Result<(), ReadError> {
-        Ok(())
+    fn most_bytes(&self) -> u64 {
+        u64::MAX
     }
 
     fn log(&self, what: &str) {

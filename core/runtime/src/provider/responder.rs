@@ -161,17 +161,14 @@ impl Responder<ReadResult<'static>> {
     /// # Errors
     /// [`ReadError::SizeExceeded`] if the answer would be too large: send that error instead of the contents.
     pub fn facts(&self, size: u64) -> Result<(), ReadError> {
-        self.check_size(size)
+        let limit = self.most_bytes();
+        if size > limit { Err(ReadError::SizeExceeded { limit, size: Some(size) }) } else { Ok(()) }
     }
 }
 
 impl<T> Responder<T> {
-    pub(super) fn check_size(&self, size: u64) -> Result<(), ReadError> {
-        let max = self.open.as_ref().map_or(u64::MAX, |open| open.reply.most_bytes() as u64);
-        if size > max {
-            return Err(ReadError::SizeExceeded { limit: max, size: Some(size) });
-        }
-        Ok(())
+    pub(super) fn most_bytes(&self) -> u64 {
+        self.open.as_ref().map_or(u64::MAX, |open| open.reply.most_bytes() as u64)
     }
 }
 

@@ -50,7 +50,6 @@ use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, ReadRef, Responder,
 };
-use mcp_resources_template::uri;
 use query::DbQuery;
 use session::SessionFault;
 use source::DbSource;
@@ -376,9 +375,8 @@ impl Db {
         if source.reach.is_back() {
             reply.log(&format!("{}: it answers again", source.name));
         }
-        let uri = uri::normalize(request.uri(), uri::MAX_URI).ok();
-        if let Some(((uri, tracker), start)) = uri.zip(tracker).zip(start) {
-            tracker.saw(&uri, read.state, start);
+        if let Some((tracker, start)) = tracker.zip(start) {
+            tracker.saw_any_spelling(request.uri(), read.state, start);
         }
         Ok(read.text)
     }

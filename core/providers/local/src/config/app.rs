@@ -21,7 +21,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// A file that was changed less than this before it was read may change again without a trace in its times.
 const SETTLED: Duration = Duration::from_secs(3);
@@ -250,9 +250,7 @@ impl ConfigFacts {
     /// Whether a later change would show.
     fn is_settled(&self) -> bool {
         // Not the time of its contents: that can be set to any, and in the future.
-        let last = u64::try_from(self.changed.seconds).unwrap_or_default();
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        now.saturating_sub(Duration::from_secs(last)) > SETTLED
+        self.changed.is_older_than(SETTLED)
     }
 }
 

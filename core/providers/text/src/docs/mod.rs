@@ -34,7 +34,7 @@ use mcp_resources_provider_kit::offered::{choice, number, text as described};
 use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_provider_kit::route::routes;
 use mcp_resources_provider_kit::tracker::{LISTS, ProcessTracker, ReadStart, Tracker};
-use mcp_resources_provider_kit::wanted::while_wanted;
+use mcp_resources_provider_kit::wanted::while_awaited;
 use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Directory, DirectoryPage, Feed, InterestChange, List, Mount, Provider, Read, Responder,
@@ -149,10 +149,7 @@ impl Declare for Docs {
 
     /// `DIR` or `NAME=DIR`. A directory whose own name has a `=` is `./a=b`.
     fn parse_shorthand(rest: &str) -> Result<OptionValue, OptionError> {
-        match rest {
-            "" => Err(OptionError::sentence("\"docs:\" names no directory; write docs:DIR or docs:NAME=DIR")),
-            _ => Ok(OptionValue::List(vec![named::parse_path(rest)])),
-        }
+        named::parse_shorthand("docs", "directory", rest)
     }
 }
 
@@ -193,9 +190,7 @@ impl Provider for Docs {
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let cancelled = reply.cancelled();
-        let is_wanted = move || cancelled.as_ref().is_none_or(|cancelled| !cancelled.get());
-        let answer = while_wanted(is_wanted, || self.answer(&request, &reply));
+        let answer = while_awaited(&reply, || self.answer(&request, &reply));
         reply.send(answer);
     }
 
@@ -466,9 +461,7 @@ impl Docs {
 
     /// The client has read this: what differs from it later is a change.
     fn saw(&self, request: &Read, digest: u64, start: ReadStart) {
-        if let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI) {
-            self.tracker().saw(&uri, digest, start);
-        }
+        self.tracker().saw_any_spelling(request.uri(), digest, start);
     }
 }
 
@@ -503,9 +496,7 @@ fn unless_whole<'a>(snapshot: &SiteSnapshot, contents: Contents<'a>) -> Contents
 
 /// A query may be any text.
 fn any_text(query: &str) -> TemplateOptions {
-    let mut options = TemplateOptions::default();
     let chars = if query == "query" { Chars::Any } else { Chars::Operator };
     let any = VariableOptions { policy: Some(ValuePolicy::Any), chars, ..VariableOptions::default() };
-    options.variables.insert(query.into(), any);
-    options
+    TemplateOptions::default().variable(query, any)
 }

@@ -45,12 +45,12 @@ use mcp_resources_provider_kit::options::OptionKind;
 use mcp_resources_provider_kit::path;
 use mcp_resources_provider_kit::route::routes;
 use mcp_resources_provider_kit::tracker::{LISTS, ProcessTracker, ReadStart, Tracker};
-use mcp_resources_provider_kit::wanted::while_wanted;
+use mcp_resources_provider_kit::wanted::while_awaited;
 use mcp_resources_provider_kit::watching::OwnWatch;
 use mcp_resources_runtime::provider::{
     Complete, Feed, InterestChange, List, Mount, Provider, Read, Responder,
 };
-use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
+use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions};
 use options::Origin;
 use serde_json::{Map, Value, json};
 use source::FolderSource;
@@ -283,13 +283,12 @@ impl Provider for Rag {
                 .priority(1.0);
             mount = mount.resource(RagRoute::Collection(at), contents);
         }
-        let mut any = TemplateOptions::default();
         let query = VariableOptions {
             policy: Some(ValuePolicy::Any),
             chars: Chars::Any,
             ..VariableOptions::default()
         };
-        any.variables.insert("query".into(), query);
+        let any = TemplateOptions::default().variable("query", query);
         let document = Template::new(DOCUMENT).title("A document").completes("collection").completes("id");
         let search = Template::new(SEARCH).title("The passages that answer a question").options(any);
         let search = search.completes("collection").completes("query");
@@ -310,9 +309,7 @@ impl Provider for Rag {
     }
 
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
-        let cancelled = reply.cancelled();
-        let is_wanted = move || cancelled.as_ref().is_none_or(|cancelled| !cancelled.get());
-        let answer = while_wanted(is_wanted, || self.answer(&request, &reply));
+        let answer = while_awaited(&reply, || self.answer(&request, &reply));
         reply.send(answer);
     }
 
@@ -546,9 +543,7 @@ impl Rag {
 
     /// The client has read this: what differs from it later is a change.
     fn saw(&self, request: &Read, seen: u64, start: ReadStart) {
-        if let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI) {
-            self.tracker().saw(&uri, seen, start);
-        }
+        self.tracker().saw_any_spelling(request.uri(), seen, start);
     }
 }
 

@@ -119,39 +119,61 @@ fn is_letter_mark(char: char) -> bool {
         | '\u{2de0}'..='\u{2dff}' | '\u{a66f}'..='\u{a67d}' | '\u{a69e}'..='\u{a69f}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// The usual form of a kanji whose variants occur in names. Only forms of single characters, none of two words.
-pub(super) fn variant(char: char) -> char {
-    match char {
-        '髙' => '高',
-        '﨑' | '嵜' => '崎',
-        '𠮷' => '吉',
-        '德' => '徳',
-        '黑' => '黒',
-        '澤' => '沢',
-        '濱' | '濵' => '浜',
-        '邊' | '邉' => '辺',
-        '齋' => '斎',
-        '齊' => '斉',
-        '櫻' => '桜',
-        '廣' => '広',
-        '國' => '国',
-        '學' => '学',
-        '惠' => '恵',
-        '瀨' => '瀬',
-        '眞' => '真',
-        '榮' => '栄',
-        '壽' => '寿',
-        '靜' => '静',
-        '淺' => '浅',
-        '淸' => '清',
-        '靑' => '青',
-        '緖' => '緒',
-        '栁' => '柳',
-        '舘' => '館',
-        '彌' => '弥',
-        '槇' => '槙',
-        other => other,
+/// Variants of kanji that occur in names, each with the usual form. Only forms of single characters, none of two words.
+const VARIANTS: [(char, char); 31] = [
+    ('髙', '高'),
+    ('﨑', '崎'),
+    ('嵜', '崎'),
+    ('𠮷', '吉'),
+    ('德', '徳'),
+    ('黑', '黒'),
+    ('澤', '沢'),
+    ('濱', '浜'),
+    ('濵', '浜'),
+    ('邊', '辺'),
+    ('邉', '辺'),
+    ('齋', '斎'),
+    ('齊', '斉'),
+    ('櫻', '桜'),
+    ('廣', '広'),
+    ('國', '国'),
+    ('學', '学'),
+    ('惠', '恵'),
+    ('瀨', '瀬'),
+    ('眞', '真'),
+    ('榮', '栄'),
+    ('壽', '寿'),
+    ('靜', '静'),
+    ('淺', '浅'),
+    ('淸', '清'),
+    ('靑', '青'),
+    ('緖', '緒'),
+    ('栁', '柳'),
+    ('舘', '館'),
+    ('彌', '弥'),
+    ('槇', '槙'),
+];
+
+/// A bit for the lowest byte of each variant. Few other kanji have one of these.
+const LOWEST_BYTES: [u64; 4] = {
+    let mut bits = [0; 4];
+    let mut at = 0;
+    while at < VARIANTS.len() {
+        let byte = VARIANTS[at].0 as u8;
+        bits[byte as usize / 64] |= 1 << (byte % 64);
+        at += 1;
     }
+    bits
+};
+
+/// The usual form of a kanji: most have no other.
+pub(super) fn variant(char: char) -> char {
+    let byte = u32::from(char).to_le_bytes()[0];
+    let bits = LOWEST_BYTES.get(usize::from(byte / 64)).copied().unwrap_or_default();
+    if bits >> (byte % 64) & 1 == 0 {
+        return char;
+    }
+    VARIANTS.iter().find(|(variant, _)| *variant == char).map_or(char, |(_, usual)| *usual)
 }
 
 #[cfg(test)]

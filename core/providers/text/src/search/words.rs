@@ -9,6 +9,7 @@
 //! string of two or more characters is a phrase of pairs, and one character is the prefix of a token.
 
 use super::fold::{CharRole, folded, is_emoji, role, variant};
+use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
@@ -81,8 +82,9 @@ impl SearchTokens {
     /// Finds a phrase in the original text: tokens separated by spaces; the last one may be a prefix.
     pub(super) fn find<'w>(&'w self, phrase: &'w Phrase) -> impl Iterator<Item = Range<usize>> + 'w {
         let mut from = 0;
+        let needle = Finder::new(&phrase.needle);
         std::iter::from_fn(move || {
-            let at = from + self.folded.get(from..)?.find(&phrase.needle)?;
+            let at = from + needle.find(self.folded.as_bytes().get(from..)?)?;
             from = at + 1;
             let first = self.tokens.binary_search_by_key(&at, |token| token.at).ok()?;
             let last = self.tokens.get(first + phrase.tokens - 1)?;
@@ -186,14 +188,19 @@ impl WordCutter {
         Some(end)
     }
 
-    /// Takes a character that is folded already; returns its length.
+    /// Takes a character that is folded already, or a usual separator; returns its length.
     fn folded(&mut self, rest: &str, start: usize) -> Option<usize> {
         let mut chars = rest.chars();
-        let first = chars.next().filter(|first| is_folded(*first))?;
-        if chars.next().is_some_and(extends) {
+        let first = chars.next()?;
+        let is_searched = is_folded(first);
+        if !is_searched && !is_usual_separator(first) || chars.next().is_some_and(extends) {
             return None;
         }
-        self.cjk(first, start, start + first.len_utf8());
+        if is_searched {
+            self.cjk(first, start, start + first.len_utf8());
+        } else {
+            self.flush();
+        }
         Some(first.len_utf8())
     }
 
@@ -314,13 +321,23 @@ pub(super) fn cluster(rest: &str) -> &str {
 /// Whether a character is part of the one before it before normalisation: marks, the marks of half-width kana, later jamo.
 fn extends(char: char) -> bool {
     !char.is_ascii()
+        && !is_usual_cjk(char)
         && (matches!(char, '\u{ff9e}' | '\u{ff9f}' | '\u{1160}'..='\u{11ff}') || is_combining_mark(char))
 }
 
 /// Whether a single character is already folded, and CJK: most characters of a Japanese text are.
 fn is_folded(char: char) -> bool {
+    is_usual_cjk(char) && variant(char) == char
+}
+
+/// Whether a character is one of those that most of a Japanese text consists of. None of them is a mark.
+fn is_usual_cjk(char: char) -> bool {
     matches!(char, '々'..='〇' | 'ぁ'..='ゖ' | 'ァ'..='ヺ' | 'ー' | '\u{4e00}'..='\u{9fff}')
-        && variant(char) == char
+}
+
+/// Whether a character is one of those between the words of a Japanese text.
+fn is_usual_separator(char: char) -> bool {
+    matches!(char, '\u{3000}'..='\u{3002}' | '「'..='』' | '・')
 }
 
 fn class(char: char) -> CharClass {
@@ -409,6 +426,21 @@ mod tests {
             super::folded(&char.to_string(), &mut |char| again.push(char));
             assert_eq!(again, char.to_string());
             assert_eq!(class(char), CharClass::Cjk, "{char}");
+        }
+        for char in ('\0'..=char::MAX).filter(|char| is_usual_cjk(*char)) {
+            assert!(!is_combining_mark(char), "{char}");
+        }
+    }
+
+    /// Separators that the shortcut skips separate in their folded form too.
+    #[test]
+    fn usual_separators_separate() {
+        for char in ('\0'..=char::MAX).filter(|char| is_usual_separator(*char)) {
+            assert_eq!(role(char), CharRole::Usual, "{char}");
+            super::folded(&char.to_string(), &mut |char| {
+                assert_eq!(class(char), CharClass::Separator, "{char}")
+            });
+            assert_eq!(folded(&format!("検{char}索")), "検 索", "{char}");
         }
     }
 
