@@ -39,7 +39,7 @@ test('attach: the oldest versions of both generations pass its tests', async () 
   const made = await folder('attach-ts-oldest', OLDEST);
   const tests = path.join(made, 'tests', 'node');
   for (const file of FILES) cpSync(path.join(ROOT, 'tests', 'node', file), path.join(tests, file));
-  const args = ['--test', '--test-timeout=60000', path.join(tests, 'attach.test.mjs')];
+  const args = ['--test', '--test-timeout=600000', path.join(tests, 'attach.test.mjs')];
   await run(process.execPath, args, { cwd: made, env: ENV, maxBuffer: 1 << 26 }).catch(({ stdout }) =>
     assert.fail(stdout),
   );
