@@ -30,19 +30,27 @@ export async function folder(name, dependencies, { isCopied = false } = {}) {
     mkdirSync(made, { recursive: true });
     writeFileSync(path.join(made, 'package.json'), manifest);
     await run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: made, env: ENV });
-    if (!isCopied) {
-      symlinkSync(ROOT, path.join(made, 'node_modules', 'mcp-resources'));
-      symlinkSync(path.join(ROOT, 'bindings-node'), path.join(made, 'bindings-node'));
-    }
     writeFileSync(ready, manifest);
   }
-  if (isCopied) copyPackage(path.join(made, 'node_modules', 'mcp-resources'));
+  const own = path.join(made, 'node_modules', 'mcp-resources');
+  rmSync(own, { recursive: true, force: true });
+  if (isCopied) {
+    copyPackage(own);
+  } else {
+    link(ROOT, own);
+    link(path.join(ROOT, 'bindings-node'), path.join(made, 'bindings-node'));
+  }
   return made;
+}
+
+/** A link, also where one led elsewhere: the folder may be a copy. */
+function link(target, place) {
+  rmSync(place, { force: true });
+  symlinkSync(target, place);
 }
 
 /** This package as it is published. */
 function copyPackage(own) {
-  rmSync(own, { recursive: true, force: true });
   mkdirSync(path.join(own, 'bindings-node'), { recursive: true });
   cpSync(path.join(ROOT, 'package.json'), path.join(own, 'package.json'));
   const built = path.join(ROOT, 'bindings-node');

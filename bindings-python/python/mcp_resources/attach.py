@@ -136,12 +136,12 @@ class Attachment:
 
     def _hear(self, session: Any, own: EmbeddedSession | None) -> None:
         """Changes that the program tells by means of the SDK go to the clients that subscribe."""
-        notify = session._notify
+        notify, weak = type(session)._notify, weakref.ref(session)  # a circle would wait for the collector
 
         async def heard(notification: Any, *, request_scoped: bool) -> None:
             method = notification.method
             if not (Embedding.is_change(method) and self.core.changed(method, _plain(notification.params), own)):
-                await notify(notification, request_scoped=request_scoped)
+                await notify(weak(), notification, request_scoped=request_scoped)
 
         session._notify = heard
 
