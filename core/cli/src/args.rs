@@ -18,6 +18,8 @@ const STYLES: Styles = Styles::styled()
 /// Serve resources; list, read, watch and check those of any MCP server
 #[derive(Debug, Parser)]
 #[command(name = "mcp-resources", version, styles = STYLES, disable_help_subcommand = true)]
+// As the usual template, but without an empty line below the first: with that, the help has a line too many.
+#[command(help_template = "{about}\n{usage-heading} {usage}\n\n{all-args}{after-help}")]
 #[command(after_help = "Example: mcp-resources ls -- mcp-resources serve .")]
 pub(crate) struct Cli {
     #[command(subcommand)]
