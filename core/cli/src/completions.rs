@@ -144,7 +144,7 @@ fn found(words: Vec<String>) -> Vec<String> {
             positionals[1..].iter().fold(verb, |verb, name| verb.mut_arg(name, |arg| arg))
         });
     }
-    for verb in ["ls", "read", "complete", "watch", "lint"] {
+    for verb in ["ls", "read", "complete", "watch", "browse", "lint"] {
         let completer = ArgValueCompleter::new(names);
         command = command.mut_subcommand(verb, |verb| verb.mut_arg("server", |arg| arg.add(completer)));
     }

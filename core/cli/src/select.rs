@@ -83,6 +83,13 @@ pub(crate) fn select_all(args: &ServerArgs) -> Result<Vec<Selected>, Failed> {
     if names.is_empty() {
         return Err(Failed::usage(format!("{} has no server", path.display())));
     }
+    // Otherwise every server would get what is meant for one.
+    if names.len() > 1 && !(args.header.is_empty() && args.env.is_empty()) {
+        return Err(Failed::usage(format!(
+            "--header and --env are for one server; add --server with one of {}",
+            names.join(", ")
+        )));
+    }
     names.into_iter().map(|name| select(&ServerArgs { server: Some(name), ..args.clone() })).collect()
 }
 
@@ -321,6 +328,25 @@ mod tests {
             assert!(!format!("{failed:?}").contains("s3cret"), "{failed:?}");
             assert!(matches!(failed, Failed::Message { status: 2, .. }), "{failed:?}");
         }
+    }
+
+    #[test]
+    fn a_file_alone_names_all_its_servers_and_a_header_only_one() {
+        let folder = std::env::temp_dir().join(format!("mcp-resources-select-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("servers.json");
+        let text = r#"{"mcpServers": {"a": {"url": "http://a/mcp"}, "b": {"url": "http://b/mcp", "resources": ["x:*"]}}}"#;
+        std::fs::write(&file, text).unwrap();
+        let mut all = ServerArgs { config: Some(file), ..ServerArgs::default() };
+        let selected = select_all(&all).unwrap();
+        let seen: Vec<_> = selected.iter().map(|one| (one.name.as_str(), one.is_whole())).collect();
+        assert_eq!(seen, [("a", true), ("b", false)]);
+        all.header = vec![HeaderPair(Ok(("Authorization".into(), "Bearer s3cret".into())))];
+        let failed = format!("{:?}", select_all(&all).unwrap_err());
+        assert!(failed.contains("one of a, b") && !failed.contains("s3cret"), "{failed}");
+        all.server = Some("a".into());
+        assert_eq!(select_all(&all).unwrap().len(), 1);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

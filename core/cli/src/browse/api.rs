@@ -40,7 +40,7 @@ pub(super) async fn answer(shared: &Arc<BrowsedServers>, name: &str, question: &
             None => Err("template is missing"),
         },
         ("read", Some(uri)) => Ok(read(shared, &client(server), uri).await),
-        ("raw", Some(uri)) => Ok(raw(&client(server), uri).await),
+        ("raw", Some(uri)) => Ok(raw(shared, &client(server), uri).await),
         ("watch" | "unwatch", Some(uri)) => {
             let stream = question.get("stream").and_then(Value::as_u64).unwrap_or_default();
             let watched = WatchedResource { server: server.to_owned(), uri: uri.to_owned() };
@@ -169,7 +169,8 @@ async fn read(shared: &BrowsedServers, client: &Client, uri: &str) -> String {
 }
 
 /// The result of a read as the server sent it. The client refuses it where an allow-list has to filter contents.
-async fn raw(client: &Client, uri: &str) -> String {
+async fn raw(shared: &BrowsedServers, client: &Client, uri: &str) -> String {
+    let Ok(_place) = shared.reads.acquire().await else { return String::new() };
     let params = json!({ "uri": uri }).to_string();
     match client.request("resources/read", &params).await {
         Ok(text) => {

@@ -17,11 +17,11 @@ use tokio::sync::{broadcast, mpsc};
 use tokio::task::AbortHandle;
 
 /// Most streams; a further one ends the oldest.
-const MOST_STREAMS: usize = 16;
+const MOST_STREAMS: usize = 8;
 /// Most resources that one page watches.
 const MOST_WATCHES: usize = 32;
-/// Most events that wait for a page.
-const MOST_EVENTS: usize = 16;
+/// Most events that wait for a page. One may have as much as an answer to a read.
+const MOST_EVENTS: usize = 4;
 /// Most reports about connections that wait for a stream.
 const MOST_REPORTS: usize = 64;
 /// The time after which an idle stream sends a comment, so that a closed page is noticed.

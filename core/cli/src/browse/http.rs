@@ -116,7 +116,7 @@ impl BrowseSite {
             return Err("the header Origin is not that of this page");
         }
         if text(SITE).is_some_and(|site| !matches!(site, "same-origin" | "none")) {
-            return Err("the request comes from another site");
+            return Err("the request comes from another site; open the URL from the address bar");
         }
         Ok(())
     }

@@ -62,13 +62,12 @@ export function kindOf(contents: Contents, type: string): Kind {
   const plain = plainType(type);
   if (IMAGES.has(plain)) return 'image';
   if (contents.blob !== undefined) {
-    if (plain === 'application/pdf') return 'pdf';
     if (plain.startsWith('audio/')) return 'audio';
     if (plain.startsWith('video/')) return 'video';
     if (textOf(contents) === null) return 'hex';
   }
   const known = BY_TYPE[plain] ?? (plain.endsWith('+json') ? 'json' : plain.endsWith('+yaml') ? 'yaml' : undefined);
-  if (known && known !== 'pdf') return known;
+  if (known) return known;
   const ended = BY_END[endOf(contents.uri)];
   if (ended && (plain === '' || plain === 'text/plain' || plain === 'application/octet-stream')) return ended;
   const text = textOf(contents) ?? '';
