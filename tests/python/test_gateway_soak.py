@@ -18,27 +18,39 @@ WELL = [f"w://{number}" for number in range(20)]
 def entries(tmp_path: Path) -> dict[str, Any]:
     killed = stub("killed", resources={"k://1": "k"})
     command = noting([killed["command"], *killed["args"]], tmp_path / "pids")
-    return {
+    # Each has its own URIs: a server that answers to any URI could else say what it likes about those of others.
+    bad = {
         "flood": stub("flood", resources={"f://1": "f"}, flood=20_000_000, entry={"timeout": 3000}),
         "hung": stub("hung", resources={"h://1": "h"}, hang=["resources/read", "tools/call"], entry={"timeout": 500}),
-        "killed": killed | {"command": command[0], "args": command[1:], "timeout": 3000},
-        "lies": stub(
-            "lies", resources={"l://1": "l"}, lies=True, noise=True, twice=True, entry={"resources": ["l://*"]}
-        ),
+        "killed": killed | {"command": command[0], "args": command[1:], "timeout": 10_000},
+        "lies": stub("lies", resources={"l://1": "l"}, lies=True, noise=True, twice=True),
         "turns": stub("turns", resources={"t://1": "t", "t://2": "t"}, circle=5),
-        "well": stub("well", resources=dict.fromkeys(WELL, "well")),
     }
+    own = {name: entry | {"resources": [f"{name[0]}://*"]} for name, entry in bad.items()}
+    return own | {"well": stub("well", resources=dict.fromkeys(WELL, "well"))}
 
 
 def ask(server: Server, number: int, method: str, params: dict[str, Any] | None = None) -> Any:
     return server.ask(f"{method} {number} {time.monotonic()}", method, params)
 
 
+def listed(server: Server) -> set[str]:
+    """The URIs of all pages."""
+    uris: set[str] = set()
+    cursor: dict[str, Any] = {}
+    while True:
+        page = ask(server, len(uris), "resources/list", cursor)["result"]
+        uris |= {item["uri"] for item in page["resources"]}
+        if "nextCursor" not in page:
+            return uris
+        cursor = {"cursor": page["nextCursor"]}
+
+
 def check_well(server: Server, number: int) -> None:
     begun = time.monotonic()
     for uri in random.sample(WELL, 3):
         assert ask(server, number, "resources/read", {"uri": uri})["result"]["contents"][0]["text"] == "well"
-    assert time.monotonic() - begun < 2, "the others cost it nothing"
+    assert time.monotonic() - begun < 5, "the others cost it nothing"
 
 
 def descriptors(pid: int) -> int:
@@ -52,7 +64,7 @@ def test_bad_servers_cost_only_themselves(program: Path, tmp_path: Path) -> None
         server.initialize()
         server.request("s", "resources/subscribe", {"uri": "k://1"})
         server.response("s")
-        ask(server, 0, "resources/list")
+        assert eventually(lambda: listed(server) >= {*WELL, "k://1"})
         first = None
         for number in range(ROUNDS):
             match random.choice(["kill", "hang", "lie", "flood", "list"]):
@@ -71,9 +83,8 @@ def test_bad_servers_cost_only_themselves(program: Path, tmp_path: Path) -> None
                     server.response(f"flood {number}")
                 case "list":
                     begun = time.monotonic()
-                    listed = ask(server, number, "resources/list")["result"]["resources"]
-                    assert time.monotonic() - begun < 3
-                    assert {item["uri"] for item in listed} >= set(WELL)
+                    assert listed(server) >= set(WELL)
+                    assert time.monotonic() - begun < 20
             check_well(server, number)
             server._kept.clear()
             if number == ROUNDS // 3:

@@ -127,7 +127,9 @@ def _gateway(results: Results) -> Iterator[Goal]:
         row, alone = results.row(name, ours), results.row(name, "ours-rust")
         added = row.more_than(alone, "p50_us") if row and alone else None
         yield Goal(name, "p50 that the gateway adds to a read", 100, added, unit="µs")
-        yield Goal(name, "CPU of a read, fastmcp as a proxy over the gateway", 10, results.ratio(name, peer, ours), below=False)
+        yield Goal(
+            name, "CPU of a read, fastmcp as a proxy over the gateway", 10, results.ratio(name, peer, ours), below=False
+        )
 
 
 def _metrics(results: Results) -> Iterator[Goal]:

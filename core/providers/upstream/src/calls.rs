@@ -94,7 +94,7 @@ impl UpstreamView {
             log: log.map(|(_, log)| log).filter(|_| terms.is_modern),
         };
         let answered = own.server.request(method, &sent, options).await;
-        let text = answered.map_err(|error| failed(own.server.name(), error, false))?;
+        let text = answered.map_err(|error| failed(own.server.name(), error, None))?;
         let members = wire::members(&text).ok_or(ReadError::Failed)?;
         let mut result = RawResult::from_foreign(&members);
         if !result.is_complete() {

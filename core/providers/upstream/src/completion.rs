@@ -92,7 +92,7 @@ impl UpstreamView {
         });
         let params = String::from_utf8(params).map_err(|_| ReadError::Failed)?;
         let answered = own.server.request("completion/complete", &params, RequestOptions::reading()).await;
-        let text = answered.map_err(|error| failed(own.server.name(), error, false))?;
+        let text = answered.map_err(|error| failed(own.server.name(), error, None))?;
         let members = wire::members(&text).ok_or(ReadError::Failed)?;
         let mut completion = Completion::from_foreign(&members).ok_or(ReadError::Failed)?;
         if !call.is_prompt && !own.access.is_open() {

@@ -32,6 +32,7 @@ mod calls;
 mod completion;
 mod declared;
 mod figures;
+mod latency;
 mod names;
 mod options;
 mod owners;

@@ -9,7 +9,7 @@
 //! Law: it knows no agent. What it keeps for all of them is `public`; everything else belongs to the view that asked.
 
 use crate::breaker::Breaker;
-use crate::figures::LatencyCounts;
+use crate::latency::LatencyCounts;
 use crate::recent::RecentTable;
 use crate::shared_work::SharedWork;
 use crate::table::{MOST_ITEMS, MOST_PAGES, NamedTable};

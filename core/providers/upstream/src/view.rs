@@ -337,7 +337,7 @@ impl UpstreamView {
         };
         let meta = wire::passed_meta(terms.meta, &passed);
         let answered = own.server.read(&target.uri, meta.as_deref(), terms.input).await;
-        let (text, left) = answered.map_err(|error| failed(own.server.name(), error, true))?;
+        let (text, left) = answered.map_err(|error| failed(own.server.name(), error, Some(&target.uri)))?;
         let members = wire::members(&text).ok_or(ReadError::Failed)?;
         if !RawResult::from_foreign(&members).is_complete() {
             let input = wire::input_required(&members, own.server.name()).filter(|_| terms.is_modern);
@@ -557,8 +557,8 @@ pub(crate) fn refused(message: String) -> ReadError {
     ReadError::Foreign { code: INVALID_PARAMS, message, data: None }
 }
 
-/// The error of a server, for the client. `is_read`: codes that mean that a resource does not exist are taken as that.
-pub(crate) fn failed(server: &str, error: UpstreamError, is_read: bool) -> ReadError {
+/// The error of a server, for the client. `uri` is that of a read: errors that mean that it does not exist are taken as that.
+pub(crate) fn failed(server: &str, error: UpstreamError, uri: Option<&str>) -> ReadError {
     let silent = |why: &str| ReadError::Foreign {
         code: INTERNAL_ERROR,
         message: format!("The server {server:?} {why}"),
@@ -573,10 +573,12 @@ pub(crate) fn failed(server: &str, error: UpstreamError, is_read: bool) -> ReadE
         Failure::Server { code, message, data } => {
             let members = data.as_deref().and_then(wire::members);
             let kind = members.as_ref().and_then(|members| members.get("kind")?.as_str());
-            let names_uri = members.as_ref().is_some_and(|members| members.get("uri").is_some());
+            let has_uri = members.as_ref().is_some_and(|members| members.get("uri").is_some());
+            // The official Rust SDK has the URI as its message.
+            let names_uri = has_uri || uri.is_some_and(|uri| message == uri);
             let answered = Answered { code, message: &message, kind: kind.as_deref(), names_uri };
             match answered.meaning() {
-                Meaning::NotFound | Meaning::AccessDenied | Meaning::InvalidUri if is_read => {
+                Meaning::NotFound | Meaning::AccessDenied | Meaning::InvalidUri if uri.is_some() => {
                     ReadError::NotFound
                 }
                 _ => {
@@ -591,5 +593,32 @@ pub(crate) fn failed(server: &str, error: UpstreamError, is_read: bool) -> ReadE
         Failure::BadAnswer { .. } => silent("has sent an answer that is not valid"),
         Failure::LimitReached { .. } => silent("has too many requests to answer"),
         _ => silent("cannot be reached"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(code: i64, message: &str, data: Option<&str>, uri: Option<&str>) -> ReadError {
+        let failure = Failure::Server { code, message: message.into(), data: data.map(str::to_owned) };
+        failed("a", UpstreamError::Client(failure.into()), uri)
+    }
+
+    // S-12: a missing resource is missing, in whichever way the server's SDK says so.
+    #[test]
+    fn every_sdks_not_found_is_one() {
+        let uri = Some("note://x");
+        for (code, message, data) in [
+            (-32002, "Resource not found", None),
+            (-32602, "gone", Some(r#"{"uri":"note://x"}"#)),
+            (-32602, "note://x", None),
+            (0, "Unknown resource: note://x", None),
+        ] {
+            assert_eq!(error(code, message, data, uri), ReadError::NotFound, "{code} {message}");
+        }
+        let other = error(-32602, "bad cursor", None, uri);
+        assert!(matches!(other, ReadError::Foreign { code: -32602, .. }));
+        assert!(matches!(error(-32002, "x", None, None), ReadError::Foreign { .. }), "no read");
     }
 }
