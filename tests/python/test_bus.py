@@ -407,7 +407,7 @@ def refuses(kind: str, folder: Path) -> Iterator[tuple[str, str]]:
             yield f"redis://{HOST}:{port}/0", "refused"
     elif kind == "redis password":
         with brokers.redis(folder / "redis", "--requirepass", PASSWORD) as bus:
-            yield f"redis://:wrong-canary@{HOST}:{bus.port}", "WRONGPASS"
+            yield f"redis://:wrong-canary@{HOST}:{bus.port}", "AuthenticationFailed"
     elif kind == "nats password":
         with brokers.nats(folder / "nats", "--user", "me", "--pass", PASSWORD) as bus:
             yield f"nats://me:wrong-canary@{HOST}:{bus.port}", "authorization"
@@ -418,11 +418,11 @@ def refuses(kind: str, folder: Path) -> Iterator[tuple[str, str]]:
             yield bus.url, "unknown command"
     elif kind == "no JetStream":
         with brokers.nats(folder / "nats", jetstream=False) as bus:
-            yield bus.url, ""
+            yield bus.url, "it says"
     else:
         with brokers.redis(folder / "redis") as bus:
             bus.pause(True)
-            yield bus.url, "has not answered"
+            yield bus.url, "timed out"
 
 
 @with_redis
