@@ -34,7 +34,7 @@ impl Talk {
     async fn open(target: &Target) -> Result<Self, String> {
         let (sender, inbound) = channel(16);
         Ok(Self {
-            transport: ClientTransport::open(target, sender, LONGEST).await?,
+            transport: ClientTransport::open(target, None, sender, LONGEST).await?,
             inbound,
             opened: 0,
             sent: 0,
