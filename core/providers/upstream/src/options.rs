@@ -139,14 +139,13 @@ impl ServerEntry {
             }
             _ => return Err(refused("needs either a command or a url".into())),
         };
-        let strange = match has_url {
+        let (there, strange, is_given) = match has_url {
             true => ("url", "command's args, env and cwd", !self.env.is_empty()),
             false => ("command", "headers", !self.headers.is_empty()),
         };
-        if strange.2 {
+        if is_given {
             return Err(refused(format!(
-                "has a {}, with which {} have no effect; leave them out",
-                strange.0, strange.1
+                "has a {there}, with which {strange} have no effect; leave them out"
             )));
         }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
