@@ -128,10 +128,10 @@ mod tests {
         assert_eq!((address.user.as_deref(), address.password.as_deref()), (Some("me"), Some("p@ss")));
         assert_eq!((&*address.host, &*address.path, &*address.name()), ("h:1", "2", "redis://h:1/2"));
         let address = parse("NATS://${SECRET}@[::1]:4222").ok().unwrap();
-        assert_eq!((address.user.as_deref(), address.password), (Some("p@ss/w:rd%"), None));
+        assert_eq!((address.user.as_deref(), address.password.as_deref()), (Some("p@ss/w:rd%"), None));
         assert_eq!(address.name(), "nats://[::1]:4222");
         let address = parse("redis://:${SECRET}@h").ok().unwrap();
-        assert_eq!((address.user, address.password.as_deref()), (None, Some("p@ss/w:rd%")));
+        assert_eq!((address.user.as_deref(), address.password.as_deref()), (None, Some("p@ss/w:rd%")));
     }
 
     #[test]
