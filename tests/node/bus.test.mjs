@@ -26,7 +26,10 @@ test('a change in one process reaches the client of another', async () => {
   const server = new ResourceServer({ name: 'notes' }, { keys: KEYS, bus, metrics: true });
   server.resource('note://{id}', ({ id }) => id);
   const cwd = fileURLToPath(new URL('.', import.meta.url));
-  const other = spawn(process.execPath, ['--input-type=module', '-e', OTHER, bus], { cwd, stdio: ['ignore', 'inherit', 'inherit'] });
+  const other = spawn(process.execPath, ['--input-type=module', '-e', OTHER, bus], {
+    cwd,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
   const client = await Client.connect(server);
   try {
     const updates = await client.listen(['note://1']);
@@ -56,7 +59,11 @@ test('a bus needs keys and a URL of its form, and its credentials are in no mess
     return error instanceof RegistrationError && /keys/.test(error.message) && !/hunter2/.test(error.message);
   });
   assert.throws(make({ bus: 'kafka://me:hunter2@localhost', keys: KEYS }), (error) => {
-    return error instanceof RegistrationError && /redis:\/\/HOST:PORT\/DB/.test(error.message) && !/hunter2/.test(error.message);
+    return (
+      error instanceof RegistrationError &&
+      /redis:\/\/HOST:PORT\/DB/.test(error.message) &&
+      !/hunter2/.test(error.message)
+    );
   });
   assert.throws(make({ bus: 7, keys: KEYS }), TypeError);
 });

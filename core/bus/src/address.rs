@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((address.user.as_deref(), address.password.as_deref()), (Some("p@ss/w:rd%"), None));
         assert_eq!(address.name(), "nats://[::1]:4222");
         let address = parse("redis://:${SECRET}@h").ok().unwrap();
-        assert_eq!((address.user, address.password.as_deref()), (None, Some("p@ss/w:rd%")));
+        assert_eq!((address.user.as_deref(), address.password.as_deref()), (None, Some("p@ss/w:rd%")));
     }
 
     #[test]
