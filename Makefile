@@ -12,7 +12,7 @@ PYTHON_SOURCES := $(CORE_SOURCES) $(shell find bindings-python/src -name '*.rs')
 	pyproject.toml bindings-python/Cargo.toml
 NODE_SOURCES := $(CORE_SOURCES) $(shell find bindings-node/src -name '*.rs') \
 	bindings-node/Cargo.toml bindings-node/build.rs
-# The feature of each provider: every one, and the crates that it needs, compile without warnings on their own.
+# The feature of each provider: every one, and the crates that it needs, compile without warnings on their own; so does none.
 PROVIDERS := $(shell sed -n 's/^all = \[\(.*\)\]$$/\1/p' core/providers/Cargo.toml | tr -d '",')
 SCRIPTS := $(shell find bindings-node/js -name '*.*ts') tsconfig.json
 
@@ -140,8 +140,8 @@ check-rust: setup
 	cargo fmt --all --check
 	@cargo clippy --quiet --workspace --all-targets -- -D warnings
 	@cargo clippy --quiet -p mcp-resources --no-default-features -- -D warnings
-	@for feature in $(PROVIDERS); do cargo clippy --quiet -p mcp-resources-providers --no-default-features \
-		--features $$feature -- -D warnings || { echo "the feature $$feature alone" >&2; exit 1; }; done
+	@for feature in "" $(PROVIDERS); do cargo clippy --quiet -p mcp-resources-providers --no-default-features \
+		--features "$$feature" -- -D warnings || { echo "the feature $$feature alone" >&2; exit 1; }; done
 	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
 
 check-python: setup

@@ -2,6 +2,8 @@
 
 import errno
 import shutil
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,8 @@ from project import ReleaseError
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
     """A new folder beside `folder`, which takes its place at the end. After an error, `folder` is as it was."""
+    # As after an interruption: what is below `finally` runs.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     folder.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:

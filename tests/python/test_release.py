@@ -8,6 +8,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tarfile
@@ -131,6 +132,20 @@ def test_a_full_disk_leaves_everything_as_it_was(tmp_path: Path) -> None:
         (staging / "c").write_text("third")
     assert [path.name for path in out.iterdir()] == ["c"]
     assert os.listdir(tmp_path) == ["dist"]
+
+
+def test_a_run_that_is_ended_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    program = (
+        "import os, pathlib, signal, sys\n"
+        f"sys.path.insert(0, {str(ROOT / 'release')!r})\n"
+        "from staging import staged\n"
+        f"with staged(pathlib.Path({str(tmp_path / 'dist')!r})) as staging:\n"
+        "    (staging / 'new').write_text('new')\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_step_that_fails_leaves_everything_as_it_was(
