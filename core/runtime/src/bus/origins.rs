@@ -44,7 +44,9 @@ impl MessageOrigins {
         }
         if self.last.len() >= ORIGINS {
             let oldest = self.last.iter().min_by_key(|(_, last)| last.at).map(|(origin, _)| origin.clone());
-            oldest.into_iter().for_each(|origin| drop(self.last.remove(&origin)));
+            if let Some(oldest) = oldest {
+                self.last.remove(&oldest);
+            }
         }
         self.last.insert(origin.into(), LastMessage { sequence, at: self.clock });
         // Of a process that sent before this one followed, the number is any.
