@@ -33,9 +33,9 @@ GUIDES = {
     "Write": ["templates", "lists", "tools", "subscriptions", "streaming", "errors", "testing"],
     "Sources": [
         *("files", "git", "config", "metrics", "docs", "rag"),
-        *("db", "skills", "results", "api", "clock-and-memory"),
+        *("db", "skills", "results", "api", "upstream", "clock-and-memory"),
     ],
-    "Run": ["http", "auth", "guard", "access", "audit", "deployment", "security"],
+    "Run": ["http", "auth", "guard", "access", "audit", "deployment", "replicas", "security"],
     "Read": ["client", "gateway"],
     "Keep or move": ["attach", "from-fastmcp", "from-typescript-sdk"],
 }
