@@ -4,11 +4,13 @@ import {
   constants,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
@@ -33,7 +35,7 @@ export async function folder(name, dependencies, { isCopied = false } = {}) {
     writeFileSync(ready, manifest);
   }
   const own = path.join(made, 'node_modules', 'mcp-resources');
-  rmSync(own, { recursive: true, force: true });
+  remove(own);
   if (isCopied) {
     copyPackage(own);
   } else {
@@ -45,8 +47,15 @@ export async function folder(name, dependencies, { isCopied = false } = {}) {
 
 /** A link, also where one led elsewhere: the folder may be a copy. */
 function link(target, place) {
-  rmSync(place, { force: true });
+  remove(place);
   symlinkSync(target, place);
+}
+
+/** Removes a folder, or a link and not what it leads to. */
+function remove(place) {
+  const found = lstatSync(place, { throwIfNoEntry: false });
+  if (found?.isSymbolicLink()) unlinkSync(place);
+  else if (found) rmSync(place, { recursive: true });
 }
 
 /** This package as it is published. */

@@ -84,7 +84,9 @@ def files(*folders: str) -> set[str]:
 
 def of_crate(folder: str) -> set[str]:
     """What a crate consists of."""
-    own = {name.removeprefix(f"{folder}/") for name in files(f"{folder}/src", f"{folder}/benches")}
+    own = {
+        name.removeprefix(f"{folder}/") for name in files(f"{folder}/src", f"{folder}/benches", f"{folder}/web/dist")
+    }
     return own | LICENSES | {"Cargo.toml", "README.md"}
 
 

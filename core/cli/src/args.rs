@@ -18,13 +18,11 @@ const STYLES: Styles = Styles::styled()
 /// Serve resources; list, read, watch and check those of any MCP server
 #[derive(Debug, Parser)]
 #[command(name = "mcp-resources", version, styles = STYLES, disable_help_subcommand = true)]
-#[command(disable_version_flag = true, disable_help_flag = true)]
-#[command(after_help = "COMMAND --help lists its options; -V prints the version.
-Example: mcp-resources ls -- mcp-resources serve .")]
+#[command(disable_version_flag = true)]
+// As the usual template, but without an empty line below the first: with that, the help has a line too many.
+#[command(help_template = "{about}\n{usage-heading} {usage}\n\n{all-args}{after-help}")]
+#[command(after_help = "Example: mcp-resources ls -- mcp-resources serve .   (-V: the version)")]
 pub(crate) struct Cli {
-    /// Print help
-    #[arg(short = 'h', long, action = ArgAction::Help, hide = true)]
-    help: Option<bool>,
     /// Print version
     #[arg(short = 'V', long, action = ArgAction::Version, hide = true)]
     version: Option<bool>,
