@@ -93,7 +93,8 @@ const NAMES: [&str; ENTRIES.len()] = {
         feature = "metrics",
         feature = "rag",
         feature = "results",
-        feature = "skills"
+        feature = "skills",
+        all(feature = "upstream", unix)
     )),
     expect(dead_code, reason = "a build without a provider has no row")
 )]
