@@ -42,7 +42,7 @@ pub(crate) struct Link {
 pub(crate) enum ClientOf {
     /// This one: its messages come from this sender.
     Engine(PipeSender),
-    /// One of an SDK, of which this one is a part.
+    /// The server of an SDK that this one is attached to.
     Other(Arc<EmbeddedServer>),
 }
 

@@ -5,7 +5,7 @@
 //!   each process: a connection that appends, and one that reads
 //! ```
 //!
-//! Law: nothing is kept for a process that is away: whoever connects again has missed what was sent meanwhile. The system
+//! Law: nothing is kept for a process that is away: after it connects again, it announces everything as changed. The system
 //! releases the lock when its process ends, however it ends.
 
 use mcp_resources_runtime::bus::{
@@ -137,7 +137,7 @@ async fn serve(mut stream: UnixStream, sender: broadcast::Sender<Arc<[u8]>>) -> 
             let mut from = BufReader::new(from);
             loop {
                 let message = read_message(&mut from).await?;
-                // Without a reader there is nobody to miss it.
+                // It fails if no process reads, and then none needs the message.
                 let _ = sender.send(message.into());
                 to.write_u8(TAKEN).await?;
             }

@@ -18,7 +18,7 @@ const SCOPE: &str = "notify";
 /// Headers that a reverse proxy adds.
 const PROXY_HEADERS: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
-/// Who may say that something has changed, and the server that is told.
+/// Passes a change that another program reports to the server, if the caller may report it.
 #[derive(Clone)]
 pub(super) struct Notify {
     needs_scope: bool,

@@ -13,7 +13,7 @@ pub enum AskError {
     UseInputRequired,
     /// The client has not declared the capability that the method requires.
     NotSupported,
-    /// Another server, of which this one is a part, numbers the questions to this client.
+    /// This server is attached to another, which numbers the questions to the client.
     Attached,
     /// Too many questions are pending.
     LimitReached,

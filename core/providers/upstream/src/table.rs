@@ -18,7 +18,7 @@ pub(crate) struct NamedTable {
 }
 
 impl NamedTable {
-    /// Of entries, of which those with the same id count once.
+    /// Makes a table. Of entries with the same id, the first counts.
     pub(crate) fn new(mut items: Vec<ForeignItem>, parses: bool) -> Self {
         items.sort_by(|one, other| one.id.cmp(&other.id));
         items.dedup_by(|one, other| one.id == other.id);
