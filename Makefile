@@ -110,7 +110,8 @@ test-node: setup
 	@NODE="$(NODE)" NPM="$(NPM)" tests/node/run
 
 test-browse: setup
-	$(call step,The page of browse in chromium)
+	@$(MAKE) docs SITE='--without rust --without typescript'
+	$(call step,The page of browse and the site in chromium)
 	@NODE="$(NODE)" tests/browse/run
 
 same-bytes: setup # what the fixtures made each language send
