@@ -32,7 +32,7 @@ struct NotifiedServer {
 }
 
 impl Notify {
-    /// `None` where nobody may: over stdio, and where everybody is served without being asked who they are.
+    /// `None` if no caller may report a change: over stdio, and with `--public`, which authenticates nobody.
     pub(super) fn of(document: &ServeDocument, args: &Serve) -> Option<Self> {
         let needs_scope = document.has_auth();
         let is_offered = args.http.is_some() && (needs_scope || !args.public);

@@ -111,7 +111,7 @@ pub(crate) fn passed_meta(meta: Option<&str>, terms: &PassedTerms) -> Option<Str
     String::from_utf8(out).ok().filter(|meta| meta != "{}")
 }
 
-/// What a server is told of the client of a request.
+/// The facts about the client of a request that a server gets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PassedTerms {
     /// Whether the server speaks 2026-07-28, where a request has its own terms.
@@ -131,7 +131,7 @@ pub(crate) struct ReadInput {
     pub(crate) state: Option<String>,
 }
 
-/// The questions of a result `input_required`, with the state, in front of which stands the name of the server.
+/// The questions of a result `input_required`, and its state behind the name of the server.
 pub(crate) fn input_required(result: &JsonMembers<'_>, server: &str) -> Option<InputRequired<'static>> {
     let state = result.get("requestState").and_then(Json::as_str);
     let state = state.map_or_else(|| server.to_owned(), |state| format!("{server}\n{state}"));

@@ -1,4 +1,4 @@
-//! Several engines over one log in memory, with cuts, losses and repetitions: nobody misses a change for good.
+//! Several engines over one log in memory, with cuts, losses and repetitions: each change reaches every engine in the end.
 
 use super::*;
 use crate::transport::{EngineClock, read_policy};

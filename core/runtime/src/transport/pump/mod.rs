@@ -189,7 +189,7 @@ impl Pump {
         Self::with_pipe(engine, clock, pipe, stdio, delivers, waker, None)
     }
 
-    /// Like [`Pump::new`], in front of another server, of which the engine is a part: that server gets the lines that are
+    /// Like [`Pump::new`], in front of the server that the engine is attached to. That server gets the lines that are
     /// not ours by [`EventLoop::pass`], and sends by [`Pump::send`].
     pub fn before(
         server: &Arc<EmbeddedServer>,
