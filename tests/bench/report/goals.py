@@ -184,8 +184,9 @@ def _catalogue(results: Results) -> Iterator[Goal]:
             what = f"CPU of {size:,} resources, {peer} over {server}"
             yield Goal("W4", what, 50, found, below=False, why="list")
     for server in ("ours-rust", "ours-python", "ours-node"):
-        found = results.across("W4-100000", "W4-1000", server, "cpu_us_page")
-        what = f"CPU of a page, {server}, 100,000 over 1,000 resources"
+        # Not of a page: those of 1,000 resources and some more are half full on average.
+        found = results.across("W4-100000", "W4-1000", server, "cpu_us_item")
+        what = f"CPU of a listed resource, {server}, 100,000 over 1,000 resources"
         yield Goal("W4", what, 1.25, found, why="page")
     for server in ("ours-rust", "ours-python", "ours-node"):
         found = results.across("W5-10000", "W5-1", server, "cpu_us")

@@ -656,6 +656,9 @@ impl Draft {
             }
             self.catalog.templates = Arc::new(next);
         }
+        if self.applied.resources_changed {
+            self.catalog.pages = Arc::default();
+        }
         (self.catalog, self.applied)
     }
 }

@@ -12,6 +12,7 @@ mod foreign;
 mod items;
 mod list;
 mod named;
+mod pages;
 mod query;
 mod routes;
 mod sources;
@@ -38,6 +39,7 @@ pub(crate) use template_tool::{ToolTemplate, expanded};
 use crate::limits::Limits;
 use crate::version::ToolFields;
 use imbl::OrdMap;
+use pages::KeptPages;
 use routes::{ByUri, TemplateRoutes};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -48,6 +50,8 @@ pub struct Catalog {
     limits: Arc<Limits>,
     by_uri: ByUri,
     in_order: OrdMap<Arc<str>, Arc<ResourceEntry>>,
+    /// Pages of `in_order`; replaced when that changes.
+    pages: Arc<KeptPages>,
     /// The number of resources with children.
     parents: usize,
     /// The number of resources, tools and prompts that need scopes.
@@ -84,6 +88,7 @@ impl Catalog {
             limits: Arc::new(limits.clone()),
             by_uri: ByUri::with_hasher(key),
             in_order: OrdMap::new(),
+            pages: Arc::default(),
             parents: 0,
             scoped: 0,
             guarded: 0,
@@ -305,6 +310,17 @@ impl Catalog {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let entries = self.in_order.range::<_, str>((start, Bound::Unbounded));
         list::append(entries.map(|(_, entry)| &**entry), page, visible, out)
+    }
+
+    /// Like [`Catalog::list_resources`] where everything is visible. A page is put together once, and kept until a
+    /// resource is added, removed or changed.
+    pub fn list_all_resources(
+        &self,
+        after: Option<&str>,
+        page: CatalogPage,
+        out: &mut Vec<u8>,
+    ) -> ListedPage {
+        self.pages.append(after, page, out, |out| self.list_resources(after, page, &mut |_| true, out))
     }
 
     /// Appends a page of `resources/templates/list` to `out`, in the order of template texts; otherwise like

@@ -390,8 +390,9 @@ impl ListWalk {
                 let mut visible = |listed: ListedTemplate<'_>| all || engine.sees_listed(viewer, listed);
                 catalog.list_templates(after, page, &mut visible, &mut self.items)
             }
+            ListKind::Resources if all => catalog.list_all_resources(after, page, &mut self.items),
             ListKind::Resources => {
-                let mut visible = |entry: &ResourceEntry| all || view.sees(&entry.canonical);
+                let mut visible = |entry: &ResourceEntry| view.sees(&entry.canonical);
                 catalog.list_resources(after, page, &mut visible, &mut self.items)
             }
             ListKind::Tools => {

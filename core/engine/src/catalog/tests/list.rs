@@ -30,6 +30,11 @@ fn walk(
     for turn in 0.. {
         let mut out = Vec::new();
         let done = catalog.list_resources(after.as_deref(), page, &mut |_| true, &mut out);
+        for _ in ["made", "kept"] {
+            let mut all = Vec::new();
+            assert_eq!(catalog.list_all_resources(after.as_deref(), page, &mut all), done);
+            assert_eq!(all, out);
+        }
         let items = listed(&out);
         assert_eq!(items.len(), done.count);
         assert!(done.count <= page.items);
@@ -71,6 +76,32 @@ proptest! {
         prop_assert_eq!(distinct.len(), seen.len());
         prop_assert!(survivors.is_subset(&distinct));
         prop_assert!(seen.is_sorted());
+    }
+}
+
+// a kept page is one of its snapshot, however the next one was made from it.
+#[test]
+fn a_kept_page_ends_with_its_snapshot() {
+    let before = catalog([at("x:1"), at("x:3")]);
+    let page = CatalogPage { items: 3, scan: 100, fields: FIELDS };
+    let first = |catalog: &Catalog| {
+        let mut out = Vec::new();
+        catalog.list_all_resources(None, page, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let update =
+        Edit::UpdateResource { uri: "x:3".into(), size: Some(3), last_modified: None, description: None };
+    let was = first(&before);
+    for edit in [at("x:2"), remove("x:1"), update] {
+        let (after, _) = before.apply(vec![edit.clone()]).unwrap();
+        let (each, _, reports) = before.apply_each(vec![edit.clone()]);
+        assert_eq!(reports, [Ok(())]);
+        let mut expected = Vec::new();
+        after.list_resources(None, page, &mut |_| true, &mut expected);
+        assert_eq!(first(&after).as_bytes(), expected);
+        assert_eq!(first(&each), first(&after));
+        assert_ne!(first(&after), was, "{edit:?}");
+        assert_eq!(first(&before), was);
     }
 }
 
