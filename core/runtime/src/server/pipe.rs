@@ -82,9 +82,14 @@ impl PipeHandler {
         CallerHandle::new(self.shared.clone(), peer, self.runtime.clone())
     }
 
-    /// Writes pending output, as much as the other side accepts.
+    /// Writes pending output, as much as the other side accepts. The caller waits for room to write the rest.
+    pub(super) fn flush_some(&self) -> Flushed {
+        self.pipe.flush(|bytes| self.stdio.write(bytes))
+    }
+
+    /// Writes pending output, as much as the other side accepts. The timer thread writes the rest.
     pub(super) fn flush(&self) -> Flushed {
-        let flushed = self.pipe.flush(|bytes| self.stdio.write(bytes));
+        let flushed = self.flush_some();
         if flushed != Flushed::All {
             self.wake.set(signal::LOOK);
         }

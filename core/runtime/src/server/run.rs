@@ -67,7 +67,7 @@ impl InputReader {
                     None => return self.handler.flush() != Flushed::Broken && !self.handler.is_over(),
                 }
             }
-            match self.handler.flush() {
+            match self.handler.flush_some() {
                 Flushed::All => {}
                 Flushed::Blocked => {
                     if !self.wait(true).is_ok_and(|stops| !stops) {
@@ -172,7 +172,7 @@ impl TimeThread {
             calls::after(&self.client, pipe.tick());
             own = pipe.deadline();
         }
-        let flushed = pipe.flush(|bytes| self.handler.stdio().write(bytes));
+        let flushed = self.handler.flush_some();
         let next = [engine, own].into_iter().flatten().min();
         self.waiter.wake().arm(next.unwrap_or(Millis::MAX));
         let stops = signals & (signal::STOP | signal::ENDED) != 0;

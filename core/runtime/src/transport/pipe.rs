@@ -45,6 +45,8 @@ struct PipeState {
     out: Vec<u8>,
     /// The number of bytes of `out` that have been written.
     sent: usize,
+    /// The largest length that `out` had before its written part was dropped, since it was last empty.
+    largest: usize,
     /// Whether the hub has more notifications than there was room for.
     undelivered: bool,
     /// Whether the other side is gone; output is then discarded.
@@ -107,8 +109,15 @@ impl Pipe {
         connection: Connection,
     ) -> Self {
         let id = connection.id();
-        let state =
-            PipeState { connection, out: Vec::new(), sent: 0, undelivered: false, broken: false, room: None };
+        let state = PipeState {
+            connection,
+            out: Vec::new(),
+            sent: 0,
+            largest: 0,
+            undelivered: false,
+            broken: false,
+            room: None,
+        };
         let high_water = engine.limits().output;
         Self { id, clock, sender, high_water, state: Mutex::new(state) }
     }
@@ -350,7 +359,7 @@ impl PipeState {
                     break;
                 }
             }
-            let used = self.out.len();
+            let used = self.out.len().max(std::mem::take(&mut self.largest));
             self.out.clear();
             self.sent = 0;
             if used > 0 {
@@ -378,6 +387,7 @@ impl PipeState {
     /// Moves unwritten output to the front, once it is shorter than the written part.
     fn compact(&mut self) {
         if self.sent > self.pending() {
+            self.largest = self.largest.max(self.out.len());
             self.out.drain(..self.sent);
             self.sent = 0;
         }
@@ -462,6 +472,12 @@ mod tests {
         let big = after("test://big");
         assert!(small <= KEPT && (1 << 20..4 << 20).contains(&big), "{small} {big}");
         assert_eq!(after("test://big"), big);
+        // The other side takes most of it, and the rest later.
+        read(&pipe, "test://big");
+        let mut room = 1 << 20;
+        assert_eq!(pipe.flush(|_| Ok(std::mem::take(&mut room))), Flushed::Blocked);
+        assert!(pipe.take().ends_with(b"}\n"));
+        assert_eq!(pipe.state.lock().out.capacity(), big);
         assert!(after("test://small") <= KEPT);
     }
 }
