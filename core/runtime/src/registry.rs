@@ -310,15 +310,15 @@ impl<H> Registry<H> {
             let number = extension.handler;
             extensions.push(extension);
             drop(draft);
-            self.insert(number, handler);
+            self.insert(&[(number, handler)]);
             return Ok(());
         };
         drop(draft);
         let number = engine.new_handler();
         extension.handler = number;
-        self.insert(number, handler);
+        self.insert(&[(number, handler)]);
         let added = engine.apply(vec![Edit::AddMethod { mount: None, extension }], self.clock.now());
-        added.map(drop).inspect_err(|_| self.release(number))
+        added.map(drop).inspect_err(|_| self.release(&[number]))
     }
 
     /// Applies all changes or none. Returns warnings for the log.
@@ -327,21 +327,22 @@ impl<H> Registry<H> {
     /// [`RegistrationError`] for the first change that is refused.
     pub fn publish(&self, changes: &[&RegistryChange<H>]) -> Result<Vec<String>, RegistrationError> {
         let engine = self.engine()?;
-        let mut edits = Vec::new();
-        let mut added = Vec::new();
+        let mut edits = Vec::with_capacity(changes.len());
+        let mut added = Vec::with_capacity(changes.len());
         for change in changes {
-            let (edit, number) = self.prepare(&engine, change);
-            added.extend(number);
+            let (edit, handler) = prepare(&engine, change);
+            added.extend(handler);
             edits.push(edit);
         }
+        self.insert(&added);
         let (unused, warnings) = match engine.apply(edits, self.clock.now()) {
             Ok(applied) => {
                 engine.share_edit(&applied);
                 (applied.freed, Ok(applied.warnings))
             }
-            Err(error) => (added, Err(error)),
+            Err(error) => (added.iter().map(|(number, _)| *number).collect(), Err(error)),
         };
-        unused.into_iter().for_each(|number| self.release(number));
+        self.release(&unused);
         engine.settle_interest();
         warnings
     }
@@ -371,56 +372,30 @@ impl<H> Registry<H> {
         self.len() == 0
     }
 
-    /// The engine's edit, and the number of the handler that it adds.
-    fn prepare(&self, engine: &Engine, change: &RegistryChange<H>) -> (Edit, Option<HandlerId>) {
-        match change {
-            RegistryChange::AddConstant(resource, source) => {
-                (Edit::AddResource { resource: resource.clone(), source: source.clone() }, None)
-            }
-            RegistryChange::AddResource(resource, handler, number) => {
-                let number = *number.0.get_or_init(|| engine.new_handler());
-                self.insert(number, handler.clone());
-                let source = ItemSource::Handler(number);
-                (Edit::AddResource { resource: resource.clone(), source }, Some(number))
-            }
-            RegistryChange::RemoveResource(given) => (Edit::RemoveResource { uri: given.clone() }, None),
-            RegistryChange::AddTemplate(template, handler) => {
-                let number = engine.new_handler();
-                self.insert(number, handler.clone());
-                (Edit::AddTemplate { template: template.clone(), handler: number, mount: None }, Some(number))
-            }
-            RegistryChange::RemoveTemplate(text) => {
-                (Edit::RemoveTemplate { uri_template: text.clone() }, None)
-            }
-            RegistryChange::AddTool(tool, handler) => {
-                let number = engine.new_handler();
-                self.insert(number, handler.clone());
-                let source = ToolSource::Handler(number);
-                (Edit::AddTool { tool: tool.clone(), source, mount: None }, Some(number))
-            }
-            RegistryChange::RemoveTool(name) => (Edit::RemoveTool { name: name.clone() }, None),
-            RegistryChange::AddPrompt(prompt, handler) => {
-                let number = engine.new_handler();
-                self.insert(number, handler.clone());
-                (Edit::AddPrompt { prompt: prompt.clone(), handler: number, mount: None }, Some(number))
-            }
-            RegistryChange::RemovePrompt(name) => (Edit::RemovePrompt { name: name.clone() }, None),
-        }
-    }
-
-    /// Counts another use of a number.
-    fn insert(&self, number: HandlerId, handler: Arc<H>) {
+    /// Counts another use of each number. The table is copied once, however many there are.
+    fn insert(&self, added: &[(HandlerId, Arc<H>)]) {
         self.edit(|table| {
-            let uses = table.get(&number).map_or(0, |(_, uses)| *uses);
-            table.insert(number, (handler, uses + 1));
+            for (number, handler) in added {
+                match table.get_mut(number) {
+                    Some((_, uses)) => *uses += 1,
+                    None => drop(table.insert(*number, (handler.clone(), 1))),
+                }
+            }
         });
     }
 
-    /// Ends one use of a number; the last one drops the handler.
-    fn release(&self, number: HandlerId) {
-        self.edit(|table| match table.remove(&number) {
-            Some((handler, uses)) if uses > 1 => drop(table.insert(number, (handler, uses - 1))),
-            _ => {}
+    /// Ends one use of each number; the last one drops the handler.
+    fn release(&self, unused: &[HandlerId]) {
+        if unused.is_empty() {
+            return;
+        }
+        self.edit(|table| {
+            for number in unused {
+                match table.get_mut(number) {
+                    Some((_, uses)) if *uses > 1 => *uses -= 1,
+                    _ => drop(table.remove(number)),
+                }
+            }
         });
     }
 
@@ -436,6 +411,39 @@ impl<H> Registry<H> {
 
     fn draft(&self) -> MutexGuard<'_, (ServerInfo, EngineOptions)> {
         self.draft.lock()
+    }
+}
+
+/// The engine's edit, and the handler that it adds with its number.
+fn prepare<H>(engine: &Engine, change: &RegistryChange<H>) -> (Edit, Option<(HandlerId, Arc<H>)>) {
+    match change {
+        RegistryChange::AddConstant(resource, source) => {
+            (Edit::AddResource { resource: resource.clone(), source: source.clone() }, None)
+        }
+        RegistryChange::AddResource(resource, handler, number) => {
+            let number = *number.0.get_or_init(|| engine.new_handler());
+            let source = ItemSource::Handler(number);
+            (Edit::AddResource { resource: resource.clone(), source }, Some((number, handler.clone())))
+        }
+        RegistryChange::RemoveResource(given) => (Edit::RemoveResource { uri: given.clone() }, None),
+        RegistryChange::AddTemplate(template, handler) => {
+            let number = engine.new_handler();
+            let edit = Edit::AddTemplate { template: template.clone(), handler: number, mount: None };
+            (edit, Some((number, handler.clone())))
+        }
+        RegistryChange::RemoveTemplate(text) => (Edit::RemoveTemplate { uri_template: text.clone() }, None),
+        RegistryChange::AddTool(tool, handler) => {
+            let number = engine.new_handler();
+            let source = ToolSource::Handler(number);
+            (Edit::AddTool { tool: tool.clone(), source, mount: None }, Some((number, handler.clone())))
+        }
+        RegistryChange::RemoveTool(name) => (Edit::RemoveTool { name: name.clone() }, None),
+        RegistryChange::AddPrompt(prompt, handler) => {
+            let number = engine.new_handler();
+            let edit = Edit::AddPrompt { prompt: prompt.clone(), handler: number, mount: None };
+            (edit, Some((number, handler.clone())))
+        }
+        RegistryChange::RemovePrompt(name) => (Edit::RemovePrompt { name: name.clone() }, None),
     }
 }
 

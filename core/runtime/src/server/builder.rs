@@ -30,8 +30,9 @@ use std::sync::Arc;
 /// Builds a server: see [`ResourceServer::builder`].
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder {
-    info: ServerInfo,
-    options: EngineOptions,
+    // Boxed, because each call moves the builder.
+    info: Box<ServerInfo>,
+    options: Box<EngineOptions>,
     changes: ServerChanges,
     calls: Vec<(ForeignFunction, Handler<CallRequest>)>,
     diagnose: Diagnose,
@@ -42,13 +43,13 @@ pub struct Builder {
     #[cfg(feature = "bus")]
     bus: Option<Arc<dyn Bus>>,
     #[cfg(feature = "http")]
-    http: HttpOptions,
+    http: Box<HttpOptions>,
 }
 
 impl From<Setup> for Builder {
     /// Starts building a server with a description and options that were read elsewhere.
     fn from(Setup { info, options }: Setup) -> Self {
-        Self { info, options, ..Self::new(String::new(), String::new()) }
+        Self { info: info.into(), options: options.into(), ..Self::new(String::new(), String::new()) }
     }
 }
 
@@ -56,8 +57,8 @@ impl From<Setup> for Builder {
 impl Builder {
     pub(super) fn new(name: String, version: String) -> Self {
         Self {
-            info: ServerInfo { name, version, ..ServerInfo::default() },
-            options: EngineOptions::default(),
+            info: Box::new(ServerInfo { name, version, ..ServerInfo::default() }),
+            options: Box::default(),
             changes: ServerChanges::new(),
             calls: Vec::new(),
             diagnose: Arc::new(to_stderr),
@@ -68,7 +69,7 @@ impl Builder {
             #[cfg(feature = "bus")]
             bus: None,
             #[cfg(feature = "http")]
-            http: HttpOptions::default(),
+            http: Box::default(),
         }
     }
 
@@ -469,7 +470,7 @@ impl Builder {
     #[cfg(feature = "http")]
     #[doc(hidden)]
     pub fn http_options(mut self, options: HttpOptions) -> Self {
-        self.http = options;
+        self.http = Box::new(options);
         self
     }
 
@@ -486,7 +487,7 @@ impl Builder {
     /// provider that cannot be mounted.
     pub fn build(mut self) -> Result<ResourceServer, RegistrationError> {
         self.options.process_key = random_key();
-        let registry = Registry::new(self.info, self.options)?;
+        let registry = Registry::new(*self.info, *self.options)?;
         for (declared, handler) in self.calls {
             registry.extend(declared, Arc::new(Functions::Method(handler)))?;
         }
@@ -500,7 +501,7 @@ impl Builder {
         }
         let shared = ServerState::new(registry, self.diagnose, self.watch, self.redact, is_audited)?;
         #[cfg(feature = "http")]
-        shared.begin_http_with(self.http);
+        shared.begin_http_with(*self.http);
         shared.apply(self.changes)?;
         for provider in self.providers {
             shared.registry.mounts().mount(provider)?;
