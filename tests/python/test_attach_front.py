@@ -110,7 +110,28 @@ def test_a_signal_ends_it_and_its_listens(name: str, era: str) -> None:
 @pytest.mark.parametrize(("name", "era"), ERAS)
 def test_a_client_that_leaves(name: str, era: str) -> None:
     """It closes both of its ends in the middle of a burst: the server ends, without a trace on standard error."""
-    pipe = opened(SERVERS[name], era, stderr=subprocess.PIPE)
+    leave(SERVERS[name], name, era)
+
+
+HURRIED = f"""
+import sys
+sys.path.insert(0, {str(HERE)!r})
+from attached_app import attached
+from mcp_resources import Limits
+_, resources = attached(sys.argv[1], limits=Limits(grace=1))
+resources.run()
+"""
+
+
+@pytest.mark.parametrize("era", [LEGACY, MODERN])
+@pytest.mark.parametrize("name", ["mcp", "fastmcp"])
+def test_a_client_that_leaves_a_server_which_does_not_end_in_time(name: str, era: str) -> None:
+    """The SDK is cut off in the middle of its requests, without a trace either."""
+    leave([sys.executable, "-c", HURRIED, name], name, era)
+
+
+def leave(command: list[str], name: str, era: str) -> None:
+    pipe = opened(command, era, stderr=subprocess.PIPE)
     for number in range(200):
         pipe.send(request(era, number, "resources/read", {"uri": OURS[name]}))
         pipe.send(request(era, f"tool {number}", "tools/list", {}))

@@ -145,3 +145,50 @@ def test_many_requests_leave_nothing_behind(way: str) -> None:
     assert grown["descriptors"] < 10, grown
     assert grown["threads"] < 10, grown
     assert grown["rss"] < 8 * MIB, grown
+
+
+SESSIONS = """
+import asyncio, gc, os
+from mcp_resources import ResourceServer
+from mcp_resources._core import EmbeddedLoop, Embedding, Sender
+from mcp_resources.driver import Driver
+
+MANY = 10_000
+ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}}
+HELLO = ABOUT | {"clientInfo": {"name": "client", "version": "1"}}
+GREETING = ABOUT | {"serverInfo": {"name": "app", "version": "1"}}
+
+def memory():
+    gc.collect()
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+async def main():
+    resources = ResourceServer("ours")
+    resources.resource("a://{b}")(lambda b: b)
+    sender = Sender(None, [], True)
+    driver = Driver(asyncio.get_running_loop())
+    clients = EmbeddedLoop(Embedding(resources._core, True), driver)
+
+    def session(uri):
+        made = clients.connect("2025-11-25", True, lambda: None)
+        for method, params, theirs in [("initialize", HELLO, GREETING), ("resources/subscribe", {"uri": uri}, None)]:
+            number = made.start(method, params, 1, sender, theirs)
+            assert made.next(number)[0] == "result"
+            made.end(number)
+            made.tell("notifications/initialized", {}, sender)
+        return made
+
+    kept = [session("a://first") for _ in range(MANY // 10)]
+    before = memory()
+    kept += [session(f"a://{number}") for number in range(MANY)]
+    print((memory() - before) // MANY)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it counts threads and files in /proc, which only Linux has")
+def test_an_idle_session_of_an_attached_server_is_small() -> None:
+    """After its handshake and a subscription, in bytes."""
+    ran = subprocess.run([sys.executable, "-c", SESSIONS], capture_output=True, text=True, timeout=120, check=False)
+    assert 0 < int(ran.stdout or -1) <= 6 * 1024, ran.stdout + ran.stderr

@@ -58,10 +58,10 @@ async def serve(attached: "Attachment", *, signals: bool = False) -> None:
     finally:
         is_over = theirs.done()
         theirs.cancel()
-        await asyncio.wait([theirs])
+        (failed,) = await asyncio.gather(theirs, return_exceptions=True)
         await pipe.close()
-    if is_over:  # what ends late is cut off, and may fail with anything
-        theirs.result()
+    if is_over and failed is not None:  # what ends late is cut off, and may fail with anything
+        raise failed
 
 
 async def _serve_theirs(attached: "Attachment", pipe: "_Front") -> None:
