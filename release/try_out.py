@@ -25,6 +25,7 @@ TOOLCHAIN = re.compile(
     r"^(cargo|rust.*|cc|c\+\+|c[89]9|gcc.*|g\+\+.*|clang.*|cpp.*|ld|ld\..*|gold|as|make|.*-linux-gnu-.*)$"
 )
 TOOLS = ROOT / "target" / "release-tools"
+CARGO_TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 # The longest time of `pip install` and `npm install` from a file, in seconds of the processor: other
 # work on the machine does not add to them.
 INSTALLED_WITHIN = 15
@@ -381,29 +382,14 @@ def try_crates(dist: Path, folder: Path) -> None:
     patches = "".join(f'{name} = {{ path = "{crates / f"{name}-{project.version()}"}" }}\n' for name in project.CRATES)
     with (own / "Cargo.toml").open("a") as manifest:
         manifest.write(f"\n[patch.crates-io]\n{patches}")
-    run(
-        "cargo add",
-        "cargo",
-        "add",
-        "--quiet",
-        NAME,
-        "--path",
-        crates / f"{NAME}-{project.version()}",
-        at=own,
-    )
+    path = crates / f"{NAME}-{project.version()}"
+    run("cargo add", "cargo", "add", "--quiet", NAME, "--path", path, at=own)
     run("cargo add", "cargo", "add", "--quiet", "tokio@1", "--features=macros,rt", at=own)
     (own / "Cargo.lock").write_bytes((ROOT / "Cargo.lock").read_bytes())
-    run(
-        "cargo build",
-        "cargo",
-        "build",
-        "--quiet",
-        "--target-dir",
-        ROOT / "target" / "release-crates",
-        at=own,
-        shown=True,
-    )
-    program = ROOT / "target" / "release-crates" / "debug" / "notes"
+    # As `make dist` compiles the crates from their packages: what they stand on is compiled once for both.
+    plain = {"CARGO_PROFILE_DEV_DEBUG": "none", "CARGO_TARGET_DIR": str(CARGO_TARGET)}
+    run("cargo build", "cargo", "build", "--quiet", at=own, env=plain, shown=True)
+    program = CARGO_TARGET / "debug" / "notes"
     command = folder / NAME
     target = project.target(None)
     with tarfile.open(only(dist, f"{NAME}-*-{target.triple}.tar.gz")) as archive:
