@@ -115,9 +115,9 @@ impl Server {
     /// Applies edits, all or none. Returns warnings for the log.
     #[napi(catch_unwind)]
     pub fn publish(&self, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
-        let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
+        let changes: Vec<_> = edits.iter().map(|edit| edit.0.clone()).collect();
         let registry = &self.state.registry;
-        let published = self.state.delivering(|| registry.publish(&changes))?;
+        let published = self.state.delivering(|| registry.publish(changes))?;
         published.map_err(|error| {
             let first = self.state.registry.collides_with(&error);
             let reader = first.as_ref().map(|functions| &*functions.reader.name);

@@ -180,10 +180,10 @@ impl Server {
 
     /// Applies edits, all or none. Returns warnings for the log.
     fn publish(&self, py: Python<'_>, edits: Vec<PyRef<'_, Edit>>) -> PyResult<Vec<String>> {
-        let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
+        let changes: Vec<_> = edits.iter().map(|edit| edit.0.clone()).collect();
         let registry = &self.state.registry;
         // An edit of templates builds their index anew: other threads go on meanwhile.
-        let published = delivering(py, || py.detach(|| registry.publish(&changes)))?;
+        let published = delivering(py, || py.detach(|| registry.publish(changes)))?;
         published.map_err(|error| self.state.refusal(py, &error))
     }
 

@@ -325,10 +325,14 @@ impl<H> Registry<H> {
     ///
     /// # Errors
     /// [`RegistrationError`] for the first change that is refused.
-    pub fn publish(&self, changes: &[&RegistryChange<H>]) -> Result<Vec<String>, RegistrationError> {
+    pub fn publish(
+        &self,
+        changes: impl IntoIterator<Item = RegistryChange<H>>,
+    ) -> Result<Vec<String>, RegistrationError> {
         let engine = self.engine()?;
-        let mut edits = Vec::with_capacity(changes.len());
-        let mut added = Vec::with_capacity(changes.len());
+        let changes = changes.into_iter();
+        let mut edits = Vec::with_capacity(changes.size_hint().0);
+        let mut added = Vec::with_capacity(changes.size_hint().0);
         for change in changes {
             let (edit, handler) = prepare(&engine, change);
             added.extend(handler);
@@ -415,35 +419,50 @@ impl<H> Registry<H> {
 }
 
 /// The engine's edit, and the handler that it adds with its number.
-fn prepare<H>(engine: &Engine, change: &RegistryChange<H>) -> (Edit, Option<(HandlerId, Arc<H>)>) {
+fn prepare<H>(engine: &Engine, change: RegistryChange<H>) -> (Edit, Option<(HandlerId, Arc<H>)>) {
     match change {
-        RegistryChange::AddConstant(resource, source) => {
-            (Edit::AddResource { resource: resource.clone(), source: source.clone() }, None)
-        }
+        RegistryChange::AddConstant(resource, source) => (Edit::AddResource { resource, source }, None),
         RegistryChange::AddResource(resource, handler, number) => {
             let number = *number.0.get_or_init(|| engine.new_handler());
             let source = ItemSource::Handler(number);
-            (Edit::AddResource { resource: resource.clone(), source }, Some((number, handler.clone())))
+            (Edit::AddResource { resource, source }, Some((number, handler)))
         }
-        RegistryChange::RemoveResource(given) => (Edit::RemoveResource { uri: given.clone() }, None),
+        RegistryChange::RemoveResource(uri) => (Edit::RemoveResource { uri }, None),
         RegistryChange::AddTemplate(template, handler) => {
             let number = engine.new_handler();
-            let edit = Edit::AddTemplate { template: template.clone(), handler: number, mount: None };
-            (edit, Some((number, handler.clone())))
+            (Edit::AddTemplate { template, handler: number, mount: None }, Some((number, handler)))
         }
-        RegistryChange::RemoveTemplate(text) => (Edit::RemoveTemplate { uri_template: text.clone() }, None),
+        RegistryChange::RemoveTemplate(uri_template) => (Edit::RemoveTemplate { uri_template }, None),
         RegistryChange::AddTool(tool, handler) => {
             let number = engine.new_handler();
             let source = ToolSource::Handler(number);
-            (Edit::AddTool { tool: tool.clone(), source, mount: None }, Some((number, handler.clone())))
+            (Edit::AddTool { tool, source, mount: None }, Some((number, handler)))
         }
-        RegistryChange::RemoveTool(name) => (Edit::RemoveTool { name: name.clone() }, None),
+        RegistryChange::RemoveTool(name) => (Edit::RemoveTool { name }, None),
         RegistryChange::AddPrompt(prompt, handler) => {
             let number = engine.new_handler();
-            let edit = Edit::AddPrompt { prompt: prompt.clone(), handler: number, mount: None };
-            (edit, Some((number, handler.clone())))
+            (Edit::AddPrompt { prompt, handler: number, mount: None }, Some((number, handler)))
         }
-        RegistryChange::RemovePrompt(name) => (Edit::RemovePrompt { name: name.clone() }, None),
+        RegistryChange::RemovePrompt(name) => (Edit::RemovePrompt { name }, None),
+    }
+}
+
+/// Handlers are shared, not copied, so they need not be `Clone`.
+impl<H> Clone for RegistryChange<H> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::AddConstant(resource, source) => Self::AddConstant(resource.clone(), source.clone()),
+            Self::AddResource(resource, handler, number) => {
+                Self::AddResource(resource.clone(), handler.clone(), number.clone())
+            }
+            Self::RemoveResource(uri) => Self::RemoveResource(uri.clone()),
+            Self::AddTemplate(template, handler) => Self::AddTemplate(template.clone(), handler.clone()),
+            Self::RemoveTemplate(uri_template) => Self::RemoveTemplate(uri_template.clone()),
+            Self::AddTool(tool, handler) => Self::AddTool(tool.clone(), handler.clone()),
+            Self::RemoveTool(name) => Self::RemoveTool(name.clone()),
+            Self::AddPrompt(prompt, handler) => Self::AddPrompt(prompt.clone(), handler.clone()),
+            Self::RemovePrompt(name) => Self::RemovePrompt(name.clone()),
+        }
     }
 }
 
@@ -466,7 +485,7 @@ mod tests {
         registry: &Registry<&'static str>,
         changes: &[RegistryChange<&'static str>],
     ) -> Result<Vec<String>, RegistrationError> {
-        registry.publish(&changes.iter().collect::<Vec<_>>())
+        registry.publish(changes.iter().cloned())
     }
 
     #[test]

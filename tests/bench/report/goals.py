@@ -230,7 +230,7 @@ def _start(results: Results) -> Iterator[Goal]:
     for era in ("W9", "W9/modern"):
         for server in ("ours-rust", "ours-python", "ours-node"):
             found = results.figure(era, server, "listener_kib")
-            yield Goal(era, f"memory of an idle listener, {server}", 16, found, unit="KiB", why="listener")
+            yield Goal(era, f"memory of an idle listener, {server}", 6, found, unit="KiB", why="listener")
 
 
 def _files(results: Results) -> Iterator[Goal]:

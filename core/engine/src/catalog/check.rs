@@ -28,7 +28,8 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 /// [`RegistrationError`] for the first field that is invalid.
 pub fn check_resource(resource: &mut Resource, limits: &Limits) -> Result<Arc<str>, RegistrationError> {
     let canonical = check_uri(&resource.uri, limits)?;
-    let of = if is_rfc_3986(&resource.uri) { &resource.uri } else { &*canonical };
+    let is_listed_as_given = is_rfc_3986(&resource.uri);
+    let of = if is_listed_as_given { &resource.uri } else { &*canonical };
     let field = CheckedField { of };
     if resource.size.is_some_and(|size| size > MAX_INTEGER) {
         return Err(field.invalid("size", resource.size.unwrap_or_default(), "at most 2^53 - 1 bytes"));
@@ -37,7 +38,7 @@ pub fn check_resource(resource: &mut Resource, limits: &Limits) -> Result<Arc<st
         return Err(field.invalid("children", "true", "a URI without query and fragment"));
     }
     field.details(&mut resource.details, limits)?;
-    if !is_rfc_3986(&resource.uri) {
+    if !is_listed_as_given {
         resource.uri = canonical.to_string();
     }
     Ok(canonical)
@@ -101,7 +102,7 @@ pub(crate) fn invalid_uri(uri: &str, error: &uri::InvalidUri) -> RegistrationErr
 /// Whether `uri` has only characters that RFC 3986 allows where they stand. Brackets around a host count as forbidden:
 /// the canonical form keeps them.
 fn is_rfc_3986(uri: &str) -> bool {
-    uri.is_ascii() && !uri.contains(['[', ']', '|', '^'])
+    uri.bytes().all(|byte| byte.is_ascii() && !matches!(byte, b'[' | b']' | b'|' | b'^'))
 }
 
 /// The registration that a field belongs to; its methods return errors that name both.

@@ -274,15 +274,15 @@ impl ServerChanges {
     pub(super) fn prepare(
         self,
         transformed: bool,
-    ) -> Result<Vec<registry::RegistryChange<Functions>>, RegistrationError> {
+    ) -> Result<impl Iterator<Item = registry::RegistryChange<Functions>>, RegistrationError> {
         if let Some(error) = self.misplaced {
             return Err(error);
         }
         let functions = |entry| Arc::new(Functions::HandlerSet(entry));
-        let own = |resource, entry| {
+        let own = move |resource, entry| {
             registry::RegistryChange::AddResource(resource, functions(entry), Arc::default())
         };
-        let change = |change| match change {
+        let change = move |change| match change {
             ServerChange::Resource(resource, entry) => own(resource, entry),
             ServerChange::Constant(resource, source) if transformed => {
                 own(resource, HandlerSet::constant(source))
@@ -306,7 +306,7 @@ impl ServerChanges {
             ServerChange::RemoveTool(name) => registry::RegistryChange::RemoveTool(name),
             ServerChange::RemovePrompt(name) => registry::RegistryChange::RemovePrompt(name),
         };
-        Ok(self.changes.into_iter().map(change).collect())
+        Ok(self.changes.into_iter().map(change))
     }
 }
 

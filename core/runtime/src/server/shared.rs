@@ -169,7 +169,7 @@ impl ServerState {
     /// Applies all changes, or none, and announces them.
     pub(super) fn apply(&self, changes: ServerChanges) -> Result<(), RegistrationError> {
         let changes = changes.prepare(self.redact.is_some())?;
-        let warnings = self.registry.publish(&changes.iter().collect::<Vec<_>>())?;
+        let warnings = self.registry.publish(changes)?;
         for warning in &warnings {
             self.diagnose(&Diagnostic::Warning(warning));
         }

@@ -243,6 +243,8 @@ impl<S: Read + Write> Client<S> {
                 }
                 self.chunk = usize::from_str_radix(size.trim(), 16).unwrap();
                 if self.chunk == 0 {
+                    let end = self.until(|bytes| find(bytes, b"\r\n"));
+                    self.incoming.drain(..end + 2);
                     return None;
                 }
             }

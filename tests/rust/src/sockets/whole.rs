@@ -101,6 +101,42 @@ fn a_slow_answer_is_a_stream() {
     assert_eq!(client.event(), None);
 }
 
+/// after its stream a connection serves the next requests: those that came with the first one, while the
+/// stream waited, and afterwards.
+#[test]
+fn a_stream_is_followed_by_other_answers() {
+    let served = Served::with(|limits| limits.sse_after = 30, |http| http);
+    let item = |id: u64| format!("demo://item/{id}");
+    for more in [0, 1, 5] {
+        let mut client = served.client();
+        for _ in 0..3 {
+            client.read(100, "demo://slow");
+            (0..more).for_each(|id| client.read(id, &item(id)));
+            assert_eq!(client.head().header("content-type"), Some("text/event-stream"));
+            (more..2 * more).for_each(|id| client.read(id, &item(id)));
+            served.gate.add_permits(1);
+            assert_eq!(client.message().json()["result"]["contents"][0]["text"], "slow");
+            assert_eq!(client.event(), None);
+            (0..2 * more).for_each(|id| assert_eq!(client.text(), format!("item {id}")));
+            client.read(101, "demo://hello");
+            assert_eq!(client.text(), "hello");
+        }
+    }
+}
+
+/// a client may close its connection after a stream.
+#[test]
+fn a_connection_that_is_to_be_closed_ends_with_its_stream() {
+    let served = Served::with(|limits| limits.sse_after = 30, |http| http);
+    let mut client = served.client();
+    client.ask(1, "resources/read", json!({"uri": "demo://slow"}), &[("Connection", "close")]);
+    client.head();
+    served.gate.add_permits(1);
+    assert_eq!(client.message().json()["result"]["contents"][0]["text"], "slow");
+    assert_eq!(client.event(), None);
+    assert!(client.is_closed());
+}
+
 /// streams on which nothing happens get comments, and stay open.
 #[test]
 fn an_idle_stream_is_kept_open() {

@@ -3,6 +3,7 @@
 //! Law: data is encoded when hyper asks for it, so a client that does not read costs dirty marks instead of memory.
 
 use super::HttpServer;
+use super::parked::{LentWriter, StreamPlace};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::StatusCode;
@@ -28,6 +29,7 @@ pub struct ResponseBody(BodyKind);
 enum BodyKind {
     Whole(Bytes),
     Stream { first: Vec<u8>, writer: BodyWriter },
+    Lent { first: Vec<u8>, writer: LentWriter },
 }
 
 impl ResponseBody {
@@ -46,6 +48,14 @@ impl ResponseBody {
     pub(super) fn stream(first: Vec<u8>, writer: BodyWriter) -> Self {
         Self(BodyKind::Stream { first, writer })
     }
+
+    /// Keeps the writer of a stream in `place`, from which the owner of the connection may take it.
+    pub(super) fn kept_in(self, place: &Arc<StreamPlace>) -> Self {
+        Self(match self.0 {
+            BodyKind::Stream { first, writer } => BodyKind::Lent { first, writer: place.lend(writer) },
+            other => other,
+        })
+    }
 }
 
 impl Body for ResponseBody {
@@ -57,19 +67,22 @@ impl Body for ResponseBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = |bytes| Poll::Ready(Some(Ok(Frame::data(bytes))));
-        match &mut self.0 {
-            BodyKind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            BodyKind::Whole(bytes) => frame(std::mem::take(bytes)),
-            BodyKind::Stream { first, .. } if !first.is_empty() => frame(std::mem::take(first).into()),
-            BodyKind::Stream { writer, .. } if writer.ended => Poll::Ready(None),
-            BodyKind::Stream { writer, .. } => {
-                let mut out = Vec::new();
-                match writer.poll(context, &mut out) {
-                    Poll::Pending => Poll::Pending,
-                    Poll::Ready(_) if out.is_empty() => Poll::Ready(None),
-                    Poll::Ready(_) => frame(out.into()),
-                }
+        let mut out = Vec::new();
+        let polled = match &mut self.0 {
+            BodyKind::Whole(bytes) if bytes.is_empty() => return Poll::Ready(None),
+            BodyKind::Whole(bytes) => return frame(std::mem::take(bytes)),
+            BodyKind::Stream { first, .. } | BodyKind::Lent { first, .. } if !first.is_empty() => {
+                return frame(std::mem::take(first).into());
             }
+            BodyKind::Stream { writer, .. } if writer.ended => return Poll::Ready(None),
+            BodyKind::Lent { writer, .. } if writer.has_ended() => return Poll::Ready(None),
+            BodyKind::Stream { writer, .. } => writer.poll(context, &mut out).map(drop),
+            BodyKind::Lent { writer, .. } => writer.poll(context, &mut out),
+        };
+        match polled {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(()) if out.is_empty() => Poll::Ready(None),
+            Poll::Ready(()) => frame(out.into()),
         }
     }
 
@@ -77,13 +90,14 @@ impl Body for ResponseBody {
         match &self.0 {
             BodyKind::Whole(bytes) => bytes.is_empty(),
             BodyKind::Stream { first, writer } => first.is_empty() && writer.ended,
+            BodyKind::Lent { first, writer } => first.is_empty() && writer.has_ended(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             BodyKind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            BodyKind::Stream { .. } => SizeHint::default(),
+            BodyKind::Stream { .. } | BodyKind::Lent { .. } => SizeHint::default(),
         }
     }
 }

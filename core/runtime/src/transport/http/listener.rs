@@ -1,10 +1,14 @@
 //! Listening: accepting connections, one task for each, and shutting down.
 
 use super::HttpServer;
+use super::body::BodyWriter;
+use super::parked::{self, ReturnedSocket, StreamPlace};
 use super::phase::{Either, ServerPhase, either, reach};
 use super::places::{Place, Places};
+use super::respond::Disconnected;
 use super::socket;
 use super::wire::CheckedStream;
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -13,11 +17,11 @@ use mcp_resources_engine::principal::Principal;
 use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 #[cfg(unix)]
 use tokio::net::{UnixListener, UnixStream};
@@ -213,18 +217,81 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut phase = server.phases.watch();
-    // Boxed while it runs: otherwise hyper reserves room for it in each connection, including idle ones and listeners.
     let stall = Duration::from_millis(server.endpoint.engine().limits().write_timeout);
-    let client = own.client;
-    let anyone = Principal::anonymous(client);
-    let socket = CheckedStream::new(socket, head_timeout(&server), stall);
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        Box::pin(server.clone().respond_to(client, anyone.clone(), request))
-    });
-    let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
-    if let Either::First(_ended) = either(serving.as_mut(), reach(&mut phase, ServerPhase::Draining)).await {
-        return;
+    let mut socket = CheckedStream::new(socket, head_timeout(&server), stall);
+    // Of a connection that hyper gets again.
+    let mut early = None;
+    while let Some(parked) = requests(builder, &server, socket, early, own.client).await {
+        socket = parked.socket;
+        let finish = parked::finish(&mut socket, parked.writer, parked.early);
+        match either(finish, reach(&mut phase, ServerPhase::Over)).await {
+            Either::First(Some(next)) => early = Some(next),
+            Either::First(None) | Either::Second(()) => return,
+        }
     }
-    serving.as_mut().graceful_shutdown();
-    let _ = either(serving, reach(&mut phase, ServerPhase::Over)).await;
+}
+
+/// A connection with a stream that waits.
+struct Parked<S> {
+    socket: CheckedStream<S>,
+    writer: BodyWriter,
+    /// The beginning of the next request.
+    early: Vec<u8>,
+}
+
+/// Lets hyper serve requests until the connection ends, or a stream waits. `early` is what came after the stream that
+/// waited before; `None` on a new connection.
+async fn requests<S>(
+    builder: &http1::Builder,
+    server: &Arc<HttpServer>,
+    socket: CheckedStream<S>,
+    early: Option<Bytes>,
+    client: Option<IpAddr>,
+) -> Option<Parked<S>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut phase = server.phases.watch();
+    let anyone = Principal::anonymous(client);
+    let place = Arc::new(StreamPlace::default());
+    let was_served = early.is_some();
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        place.begin();
+        let kept_in = parked::may_park(&request).then(|| place.clone());
+        let answer = server.clone().respond_to(client, anyone.clone(), request);
+        // Boxed while it runs: otherwise hyper reserves room for it in each connection, including idle ones and listeners.
+        Box::pin(async move {
+            let answer = answer.await?;
+            Ok::<_, Disconnected>(match kept_in {
+                Some(place) => answer.map(|body| body.kept_in(&place)),
+                None => answer,
+            })
+        })
+    });
+    let io = TokioIo::new(ReturnedSocket::new(socket, early.unwrap_or_default(), place.clone()));
+    // Boxed, so that it takes no room in a task whose stream waits.
+    let mut serving = Box::new(builder.serve_connection(io, service));
+    let served = poll_fn(|context| match Pin::new(&mut *serving).poll(context) {
+        Poll::Ready(_ended) => Poll::Ready(None),
+        Poll::Pending => place.take().map_or(Poll::Pending, |writer| Poll::Ready(Some(writer))),
+    });
+    let ended = either(served, reach(&mut phase, ServerPhase::Draining)).await;
+    match ended {
+        Either::First(None) => None,
+        Either::First(Some(writer)) => {
+            let http1::Parts { io, read_buf, .. } = serving.into_parts();
+            // Copied, because hyper's buffer is large even where it is empty.
+            Some(Parked { socket: io.into_inner().into_socket(), writer, early: read_buf.to_vec() })
+        }
+        // For hyper it is a new connection, whose first request it waits for; in fact it is idle.
+        Either::Second(()) if was_served && !place.has_begun() => {
+            let _ = serving.into_parts().io.into_inner().into_socket().shutdown().await;
+            None
+        }
+        Either::Second(()) => {
+            Pin::new(&mut *serving).graceful_shutdown();
+            let _ = either(serving, reach(&mut phase, ServerPhase::Over)).await;
+            None
+        }
+    }
 }

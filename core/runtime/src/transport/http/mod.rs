@@ -23,6 +23,7 @@ mod jwt;
 mod listener;
 mod listening;
 mod options;
+mod parked;
 mod phase;
 mod places;
 mod respond;
