@@ -318,16 +318,16 @@ export class PipeDriver extends Driver {
   /** After the end: nothing is in flight, and all is written. */
   protected idle(): void {}
 
-  /** A line for the server of the SDK behind the pipe. */
-  protected pass(_line: string): void {}
+  /** Lines wait for the server of the SDK behind the pipe. */
+  protected lines(): void {}
 
-  protected override task(task: LoopTask, value: number, text: string): void {
+  protected override task(task: LoopTask, value: number): void {
     if (task === LoopTask.Read) this.read(value === 1);
     else if (task === LoopTask.Output) this.output();
     else if (task === LoopTask.Flush) this.soon(value === 1);
     else if (task === LoopTask.Ended) this.ended();
     else if (task === LoopTask.Idle) this.idle();
-    else if (task === LoopTask.Pass) this.pass(text);
+    else if (task === LoopTask.Lines) this.lines();
   }
 
   readonly #flush = (): void => this.input.flush();

@@ -108,6 +108,7 @@ export class EmbeddedConnection {
   take(message: Message, extra?: Extra, isEarly = false): boolean {
     const { id, method } = message;
     if (method === undefined || this.#isClosed) return false;
+    if (!this.#driver.native.concerns(method, id !== undefined)) return false;
     const number = this.#driver.number();
     const fields = {
       method,
@@ -173,14 +174,15 @@ export class EmbeddedConnection {
   }
 
   /** Sends a message of the SDK's server, unless it is meant for this server. */
-  async #sent(message: Message, options?: Parameters<Send>[1]): Promise<void> {
+  #sent(message: Message, options?: Parameters<Send>[1]): Promise<void> {
     const { id, method } = message;
     // Neither a change, nor for a question of ours.
     if (this.#calls.size === 0 && (method === undefined || id !== undefined)) return this.#send(message, options);
     const text = (): string => JSON.stringify(message);
     const sent = this.#native.sent(method, json(id), json(options?.relatedRequestId), text);
-    if (sent.isTaken) void this.#flush();
-    else await this.#send(message, { ...options, ...related(sent.related) });
+    if (!sent.isTaken) return this.#send(message, { ...options, ...related(sent.related) });
+    void this.#flush();
+    return Promise.resolve();
   }
 }
 

@@ -79,6 +79,7 @@ class Stdio extends PipeDriver implements LinePipe {
   #stop = (): void => {};
   #rest = (): void => {};
   readonly #other: LineTransport | undefined;
+  #isPassing = false;
   /** Called when there is room for what the SDK sends. */
   readonly #waiting: (() => void)[] = [];
 
@@ -120,15 +121,22 @@ class Stdio extends PipeDriver implements LinePipe {
     }
   }
 
-  /** Sends a line of the SDK's server. Resolved when there is room for the next one. */
-  async send(line: string): Promise<void> {
-    if (this.isReleased || this.channel.send(line)) return;
+  /** Sends lines of the SDK's server. Resolved when there is room for the next ones. */
+  async send(lines: string): Promise<void> {
+    if (this.isReleased || this.channel.send(lines)) return;
     await turn();
     if (!this.isReleased && this.channel.unwritten > 0) await new Promise<void>((room) => this.#waiting.push(room));
   }
 
-  protected override pass(line: string): void {
-    this.#other?.receive(line);
+  /** Taking some lets more be read, which comes here again. */
+  protected override lines(): void {
+    if (this.#isPassing) return;
+    this.#isPassing = true;
+    try {
+      for (let lines = this.channel.lines(); lines !== ''; lines = this.channel.lines()) this.#other?.receive(lines);
+    } finally {
+      this.#isPassing = false;
+    }
   }
 
   protected override read(wanted: boolean): void {

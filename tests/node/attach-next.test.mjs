@@ -1,6 +1,6 @@
 // `attach` in a route handler of a real Next.js server, read by the official client. Next is installed below `target/peers`.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync } from 'node:fs';
 import path from 'node:path';
@@ -18,12 +18,15 @@ const PACKAGES = {
   zod: '4.6.7',
 };
 
-/** Starts Next, and returns the URL that it prints. */
-async function started(made) {
+/** Starts Next, as it is developed (`dev`) or built and then served (`start`), and returns the URL that it prints. */
+async function started(made, command) {
   const bin = path.join(made, 'node_modules', 'next', 'dist', 'bin', 'next');
-  const env = { ...ENV, NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'development' };
+  const env = { ...ENV, NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: command === 'dev' ? 'development' : 'production' };
+  if (command === 'start') {
+    execFileSync(process.execPath, [bin, 'build'], { cwd: made, env, stdio: ['ignore', 'ignore', 'inherit'] });
+  }
   const options = { cwd: made, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true };
-  const child = spawn(process.execPath, [bin, 'dev', '--hostname', '127.0.0.1', '--port', '0'], options);
+  const child = spawn(process.execPath, [bin, command, '--hostname', '127.0.0.1', '--port', '0'], options);
   let url;
   for await (const line of createInterface({ input: child.stdout })) {
     url ??= line.match(/http:\/\/127\.0\.0\.1:\d+/)?.[0];
@@ -39,14 +42,17 @@ async function started(made) {
   return { url: new URL('/mcp', url), stop };
 }
 
-test('attach to SDK 2: a route handler of Next.js', async (context) => {
+for (const command of ['dev', 'start'])
+  test(`attach to SDK 2: a route handler of Next.js, next ${command}`, (context) => served(command, context));
+
+async function served(command, context) {
   const made = await folder('attach-next', PACKAGES, { isCopied: true }).catch((error) => error);
   if (made instanceof Error) {
     context.skip('Next cannot be installed from npm here');
     return;
   }
   cpSync(path.join(ROOT, 'tests', 'node', 'next'), made, { recursive: true });
-  const { url, stop } = await started(made);
+  const { url, stop } = await started(made, command);
   try {
     for (const mode of [{ pin: MODERN }, 'legacy']) {
       const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
@@ -69,4 +75,4 @@ test('attach to SDK 2: a route handler of Next.js', async (context) => {
   } finally {
     await stop();
   }
-});
+}

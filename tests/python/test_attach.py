@@ -348,7 +348,7 @@ async def test_a_client_that_leaves_leaves_nothing_behind(kind: Kind, mode: str)
                 await asyncio.gather(listening, return_exceptions=True)
     await until(lambda: {task for task in asyncio.all_tasks() if not task.done()} <= before)
     gc.collect()
-    (loop,) = resources._attached._loops  # type: ignore[union-attr]
+    (loop,) = resources._attached._loops.values()  # type: ignore[union-attr]
     assert (loop.clients.busy, loop.clients.suspended) == (0, 0)
 
 

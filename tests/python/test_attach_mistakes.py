@@ -213,5 +213,5 @@ async def test_a_thousand_sessions_leave_nothing(kind: Kind) -> None:
     assert not [found for found in gc.get_objects() if type(found) is _Session]
     assert len(asyncio.all_tasks()) == before
     assert resources._attached is not None
-    (loop,) = resources._attached._loops
+    (loop,) = resources._attached._loops.values()
     assert (loop.clients.busy, loop.clients.suspended) == (0, 0)

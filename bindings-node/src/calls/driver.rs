@@ -56,8 +56,8 @@ pub enum LoopTask {
     Verify,
     /// Log that a request was refused that an option would let in.
     LogRefused,
-    /// Give the line in the text to the server that this one is a part of.
-    Pass,
+    /// Take lines for the server of an SDK until there are none.
+    Lines,
 }
 
 /// The function that passes a task to `js/driver.ts`.

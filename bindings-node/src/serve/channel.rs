@@ -74,11 +74,19 @@ impl Channel {
         Ok(Self { link })
     }
 
-    /// Sends a message of the SDK's server. `false` if the client should take what waits before the next one: then the
+    /// Takes the lines that wait for the SDK's server, each with its end.
+    #[napi(catch_unwind)]
+    pub fn lines(&self) -> Result<String> {
+        let lines = self.link.pump.take_lines(&*self.link)?;
+        Ok(String::from_utf8(lines)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Sends lines of the SDK's server. `false` if the client should take what waits before the next ones: then the
     /// driver's output is over.
     #[napi(catch_unwind)]
-    pub fn send(&self, message: String) -> Result<bool> {
-        self.link.pump.send(&*self.link, message.as_bytes())?;
+    pub fn send(&self, lines: String) -> Result<bool> {
+        self.link.pump.send(&*self.link, lines.as_bytes())?;
         Ok(!self.link.pump.pipe().is_full())
     }
 

@@ -84,6 +84,12 @@ impl Embedding {
         Ok(names.into_iter().filter(is_own).collect())
     }
 
+    /// Whether a transport must take messages of this method: the SDK answers all others.
+    #[napi(catch_unwind)]
+    pub fn concerns(&self, method: String, is_request: bool) -> bool {
+        self.0.core.concerns(&method, is_request)
+    }
+
     /// The header that names the session of a request over HTTP, in lower case.
     #[napi(catch_unwind, getter)]
     pub fn session_header(&self) -> &'static str {

@@ -115,6 +115,7 @@ impl EventLoop for Link {
             PumpStep::Output => (LoopTask::Output, 0),
             PumpStep::Alarm(delay) => (LoopTask::Alarm, delay),
             PumpStep::Flush { settled } => (LoopTask::Flush, u64::from(settled)),
+            PumpStep::Lines => (LoopTask::Lines, 0),
             PumpStep::Ended => (LoopTask::Ended, 0),
             PumpStep::Idle => (LoopTask::Idle, 0),
         };
@@ -128,11 +129,6 @@ impl EventLoop for Link {
 
     fn misused(&self, what: String) -> Result<()> {
         self.shared.log_misuse(None, Some(what))
-    }
-
-    fn pass(&self, line: &[u8]) -> Result<bool> {
-        let line = String::from_utf8_lossy(line).into_owned();
-        self.shared.drive(LoopTask::Pass, 0.0, Some(line)).map(|()| true)
     }
 
     fn delivering<R>(&self, change: impl FnOnce() -> R) -> Result<R> {

@@ -16,6 +16,8 @@ class Embedding:
     """The part of a server of another library that this library answers."""
 
     def __new__(cls, server: Server, adopt: bool) -> Embedding: ...
+    def concerns(self, method: str, is_request: bool) -> bool:
+        """Whether `sort` must see messages of this method: the other server answers all others."""
     def sort(self, method: str, is_request: bool, sender: Sender, params: Mapping[str, Any]) -> str:
         """Who answers a message: `theirs`, `ours`, `both`, or `told` if this library must know about it."""
     def changed(self, method: str, params: Any, session: EmbeddedSession | None = None) -> bool:

@@ -47,7 +47,7 @@ class Attachment:
             if known(name) is not None:
                 raise ValueError(f"both servers have a tool {name!r}; rename one of them")
         self.core = Embedding(server._core, adopt)
-        self._loops: list[_Loop] = []
+        self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
         low.middleware.insert(0, self)
         handlers = [getattr(entry, "handler", None) for entry in getattr(low, "_request_handlers", {}).values()]
         buses = [getattr(app, "_subscriptions", None), *(getattr(handler, "_bus", None) for handler in handlers)]
@@ -56,13 +56,17 @@ class Attachment:
         if server._life is not None:
             low.lifespan = server._life.around(server, low.lifespan)
 
-    async def __call__(self, ctx: Any, call_next: Any) -> Any:
+    def __call__(self, ctx: Any, call_next: Any) -> Any:
         """Answers a message, or passes it on."""
-        sender, params = self._sender(ctx), {} if ctx.params is None else dict(ctx.params)
+        self._hear(ctx.session)
+        is_concerned = self.core.concerns(ctx.method, ctx.request_id is not None)
+        return self._serve(ctx, call_next) if is_concerned else call_next(ctx)
+
+    async def _serve(self, ctx: Any, call_next: Any) -> Any:
+        sender, params = self._sender(ctx), dict(ctx.params or {})
         sorted = self.core.sort(ctx.method, ctx.request_id is not None, sender, params)
         is_alone = self.core.is_modern(ctx.protocol_version)
-        session = None if is_alone else self._session(ctx)
-        self._hear(ctx.session, session)
+        session = self._session(ctx.session._connection)
         if sorted == "told" and session is not None:
             session.tell(ctx.method, params, sender)
         if sorted in ("theirs", "told") or (session is None and not is_alone):
@@ -109,8 +113,9 @@ class Attachment:
             return error, (0, str(error), None)
         return given, _plain(given) or {}
 
-    def _session(self, ctx: Any) -> EmbeddedSession | None:
-        connection = ctx.session._connection
+    def _session(self, connection: Any) -> EmbeddedSession | None:
+        if self.core.is_modern(connection.protocol_version):
+            return None
         found: _Session | None = connection.state.get("mcp_resources")
         if found is None:
             if connection.has_standalone_channel and connection.initialize_accepted:
@@ -121,12 +126,11 @@ class Attachment:
 
     def _loop(self) -> "_Loop":
         running = asyncio.get_running_loop()
-        for closed in [own for own in self._loops if own.loop.is_closed()]:
-            self._loops.remove(closed)
-            closed.release()
-        if not any(own.loop is running for own in self._loops):
-            self._loops.append(_Loop(running, self.core))
-        return next(own for own in self._loops if own.loop is running)
+        for closed in [loop for loop in self._loops if loop.is_closed()]:
+            self._loops.pop(closed).release()
+        if running not in self._loops:
+            self._loops[running] = _Loop(running, self.core)
+        return self._loops[running]
 
     def _sender(self, ctx: Any) -> Sender:
         token = self._token()
@@ -134,14 +138,16 @@ class Attachment:
             return Sender(None, [], ctx.request is None and ctx.session._connection.session_id is None)
         return Sender(getattr(token, "subject", None) or token.client_id, list(token.scopes or ()), False)
 
-    def _hear(self, session: Any, own: EmbeddedSession | None) -> None:
+    def _hear(self, session: Any) -> None:
         """Changes that the program tells by means of the SDK go to the clients that subscribe."""
-        notify, weak = type(session)._notify, weakref.ref(session)  # a circle would wait for the collector
+        weak = weakref.ref(session)  # a circle would wait for the collector
 
         async def heard(notification: Any, *, request_scoped: bool) -> None:
-            method = notification.method
-            if not (Embedding.is_change(method) and self.core.changed(method, _plain(notification.params), own)):
-                await notify(weak(), notification, request_scoped=request_scoped)
+            own: Any = weak()
+            is_change = Embedding.is_change(notification.method)
+            told = self._session(own._connection) if is_change else None
+            if not (is_change and self.core.changed(notification.method, _plain(notification.params), told)):
+                await type(own)._notify(own, notification, request_scoped=request_scoped)
 
         session._notify = heard
 

@@ -51,6 +51,9 @@ class Driver:
     def output(self) -> None:
         """Called when there is output to take, if the core does not write it itself."""
 
+    def lines(self) -> None:
+        """Called when lines wait for another server."""
+
     def suspended(self) -> None:
         """Called when a handler waits and none did before."""
 

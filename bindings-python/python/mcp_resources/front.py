@@ -5,8 +5,7 @@ Law: this module carries messages between the pipe and the SDK's loop, as `stdio
 
 import asyncio
 import importlib
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from .attach import Attachment
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop] | None
-_LINES = 64
-"""Most lines that wait for the SDK."""
 
 
 def run(attached: "Attachment", transport: str, options: dict[str, Any], loop_factory: LoopFactory) -> None:
@@ -90,16 +87,13 @@ class _Front(Stdio):
         super().__init__(attached.server._core, running_loop(), before=attached.core)
         self.message = attached.message
         self.parse = attached.types.jsonrpc_message_adapter.validate_json
-        self.lines: deque[bytes] = deque()
         self.is_over = False
         self.arrived = asyncio.Event()
         self._room = asyncio.Event()
 
-    def take(self, line: bytes) -> bool:
-        """Takes a line for the SDK. Returns whether there is room for one more."""
-        self.lines.append(line)
+    def lines(self) -> None:
+        """Lines wait for the SDK."""
         self.arrived.set()
-        return len(self.lines) < _LINES
 
     def change(self, read: bool, write: bool) -> None:
         super().change(read, write)
@@ -149,19 +143,21 @@ class _Stream:
 class _Input(_Stream):
     """The client's messages."""
 
+    _lines: Iterator[bytes] = iter(())
+
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
         pipe = self._pipe
-        while not pipe.lines:
-            if pipe.is_over:
-                raise StopAsyncIteration
+        while (line := next(self._lines, None)) is None:
             pipe.arrived.clear()
-            await pipe.arrived.wait()
-        line = pipe.lines.popleft()
-        if len(pipe.lines) == _LINES - 1:
-            pipe.served.passed()
+            if lines := pipe.served.lines():
+                self._lines = iter(lines)
+            elif pipe.is_over:
+                raise StopAsyncIteration
+            else:
+                await pipe.arrived.wait()
         try:
             return pipe.message(pipe.parse(line, by_name=False))
         except Exception as error:  # the SDK logs it

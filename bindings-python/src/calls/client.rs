@@ -122,14 +122,6 @@ impl Runtime {
         context.call(self.start.bind(py), &PyTuple::new(py, [coroutine])?, Some(function.task.bind(py)))
     }
 
-    /// Like [`Runtime::drive`], for a question; `false` if the driver is gone.
-    pub(crate) fn ask<'py>(&self, py: Python<'py>, name: &str, args: impl PyCallArgs<'py>) -> PyResult<bool> {
-        match self.driver.call_method1(py, name, args) {
-            Err(error) if error.is_instance_of::<PyReferenceError>(py) => Ok(false),
-            other => other?.extract(py),
-        }
-    }
-
     /// Calls a method of the driver, unless that is gone, and the loop with it.
     pub(crate) fn drive<'py>(&self, py: Python<'py>, name: &str, args: impl PyCallArgs<'py>) -> PyResult<()> {
         match self.driver.call_method1(py, name, args) {

@@ -159,14 +159,15 @@ impl Channel {
         self.link.pump.writable(&self.link.attached(py))
     }
 
+    /// Takes the lines that wait for the SDK's server.
+    fn lines<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let lines = self.link.pump.take_lines(&self.link.attached(py))?;
+        Ok(lines.split_inclusive(|byte| *byte == b'\n').map(|line| PyBytes::new(py, line)).collect())
+    }
+
     /// Sends a message of the SDK's server.
     fn send(&self, py: Python<'_>, message: &str) -> PyResult<()> {
         self.link.pump.send(&self.link.attached(py), message.as_bytes())
-    }
-
-    /// The SDK's server takes messages again.
-    fn passed(&self, py: Python<'_>) -> PyResult<()> {
-        self.link.pump.passed(&self.link.attached(py))
     }
 
     /// The SDK's server has ended, and answers nothing more.
@@ -288,14 +289,10 @@ impl EventLoop for Attached<'_, '_> {
             PumpStep::Output => runtime.drive(py, "output", ()),
             PumpStep::Alarm(delay) => runtime.drive(py, "alarm", (seconds(delay),)),
             PumpStep::Flush { .. } => runtime.drive(py, "soon", ()),
+            PumpStep::Lines => runtime.drive(py, "lines", ()),
             PumpStep::Ended => runtime.drive(py, "ended", ()),
             PumpStep::Idle => runtime.drive(py, "idle", ()),
         }
-    }
-
-    fn pass(&self, line: &[u8]) -> PyResult<bool> {
-        let py = self.1;
-        self.0.runtime.ask(py, "take", (PyBytes::new(py, line),))
     }
 
     fn handle(&self, events: Events<'_>) -> PyResult<()> {

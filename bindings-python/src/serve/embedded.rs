@@ -109,6 +109,11 @@ impl Embedding {
         Ok(Self { core, server: server.clone().unbind() })
     }
 
+    /// Whether `sort` must see messages of this method: the SDK answers all others.
+    fn concerns(&self, method: &str, is_request: bool) -> bool {
+        self.core.concerns(method, is_request)
+    }
+
     /// Who answers a message: `theirs`, `ours`, `both`, or `told` if the SDK does and this server must know.
     fn sort(
         &self,

@@ -117,8 +117,11 @@ def _attached(results: Results) -> Iterator[Goal]:
     for server in ("python-sdk", "fastmcp"):
         found = results.ratio("W13-read", server, f"{server}, in front")
         yield Goal("W13", f"CPU of a read, {server} alone over {server} with ours in front", 40, found, below=False)
-        found = results.ratio("W13-tool", f"{server}, in front", server)
-        yield Goal("W13", f"CPU of a tool's call, {server} with ours in front over {server} alone", 0.7, found)
+    for server in ("python-sdk", "fastmcp", "ts-sdk"):
+        for work in ("W13-tool", "W13-tool/modern"):
+            found = results.ratio(work, f"{server}, in front", server)
+            what = f"CPU of a tool's call, {server} with ours in front over {server} alone"
+            yield Goal(work, what, 0.7, found, why="front node" if server == "ts-sdk" else "front python")
 
 
 def _gateway(results: Results) -> Iterator[Goal]:

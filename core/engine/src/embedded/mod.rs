@@ -178,6 +178,21 @@ impl EmbeddedServer {
         Revision::parse(version).is_some_and(Revision::is_modern)
     }
 
+    /// Whether a message of this method may be for this engine. If not, the other server answers it, whatever its sender and
+    /// its params: [`EmbeddedServer::sort`] need not see it.
+    pub fn concerns(&self, method: &str, is_request: bool) -> bool {
+        if !is_request {
+            return method == INITIALIZED || method == CANCELLED;
+        }
+        match ProtocolMethod::parse(method) {
+            None => self.engine.has_custom_method(method),
+            Some(ProtocolMethod::Ping) => false,
+            Some(ProtocolMethod::CallTool) => self.engine.catalog().has_tools(),
+            Some(ProtocolMethod::GetPrompt) => self.engine.catalog().has_prompts(),
+            Some(_) => true,
+        }
+    }
+
     /// Finds the server that answers a message. `params` makes their JSON text, and is called only if the answer depends on
     /// them.
     pub fn sort<'p>(
@@ -187,40 +202,32 @@ impl EmbeddedServer {
         principal: &Principal,
         params: impl FnOnce() -> Cow<'p, str>,
     ) -> Sorted {
-        if !is_request {
-            return match method {
-                INITIALIZED => Sorted::Told,
-                CANCELLED => {
-                    let text = params();
-                    let id = Params::parse(&text, self.engine.limits()).json("requestId");
-                    id.map_or(Sorted::Theirs, |id| Sorted::Cancels(id.raw().to_owned()))
-                }
-                _ => Sorted::Theirs,
-            };
+        if !self.concerns(method, is_request) {
+            return Sorted::Theirs;
         }
-        let Some(known) = ProtocolMethod::parse(method) else {
-            return if self.engine.has_custom_method(method) { Sorted::Ours } else { Sorted::Theirs };
-        };
-        let catalog = self.engine.catalog();
-        let needs_params = match known {
+        if !is_request {
+            if method == INITIALIZED {
+                return Sorted::Told;
+            }
+            let text = params();
+            let id = Params::parse(&text, self.engine.limits()).json("requestId");
+            return id.map_or(Sorted::Theirs, |id| Sorted::Cancels(id.raw().to_owned()));
+        }
+        let Some(known) = ProtocolMethod::parse(method) else { return Sorted::Ours };
+        let is_theirs = match known {
             ProtocolMethod::Initialize | ProtocolMethod::Discover => return Sorted::Both,
             ProtocolMethod::List | ProtocolMethod::Read | ProtocolMethod::Listen => return Sorted::Ours,
             ProtocolMethod::SetLevel => return Sorted::Told,
-            ProtocolMethod::Ping => false,
-            ProtocolMethod::Subscribe | ProtocolMethod::Unsubscribe | ProtocolMethod::ListTemplates => {
-                if self.adopted.is_none() {
-                    return Sorted::Ours;
-                }
-                true
+            ProtocolMethod::Subscribe | ProtocolMethod::Unsubscribe | ProtocolMethod::ListTemplates
+                if self.adopted.is_none() =>
+            {
+                return Sorted::Ours;
             }
-            ProtocolMethod::Complete => true,
-            ProtocolMethod::ListTools => self.engine.offers_tools(principal),
-            ProtocolMethod::ListPrompts => self.engine.offers_prompts(principal),
-            ProtocolMethod::CallTool => catalog.has_tools(),
-            ProtocolMethod::GetPrompt => catalog.has_prompts(),
+            ProtocolMethod::ListTools => !self.engine.offers_tools(principal),
+            ProtocolMethod::ListPrompts => !self.engine.offers_prompts(principal),
+            _ => false,
         };
-        drop(catalog);
-        if !needs_params {
+        if is_theirs {
             return Sorted::Theirs;
         }
         let text = params();

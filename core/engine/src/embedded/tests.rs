@@ -447,6 +447,36 @@ const HELLO: &str =
     r#""protocolVersion":"2030-01-01","capabilities":{},"clientInfo":{"name":"c","version":"1"}"#;
 const GREETED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"t","version":"2"}}}"#;
 
+/// A message that does not concern this engine is the other server's, whatever its sender and its params; so a binding may
+/// pass it on unread.
+#[test]
+fn what_does_not_concern_this_engine_is_the_other_servers() {
+    let (bare, tools) = (server(true), engine(None));
+    with_tools(&tools);
+    let tools = EmbeddedServer::new(tools, true, Now::default()).unwrap();
+    for (method, is_request, concerned) in [
+        ("ping", true, [false, false]),
+        ("tools/call", true, [false, true]),
+        ("prompts/get", true, [false, true]),
+        ("app/custom", true, [false, false]),
+        ("notifications/progress", false, [false, false]),
+        ("tools/call", false, [false, false]),
+        ("notifications/initialized", false, [true, true]),
+        ("notifications/cancelled", false, [true, true]),
+        ("initialize", true, [true, true]),
+        ("resources/read", true, [true, true]),
+        ("tools/list", true, [true, true]),
+    ] {
+        for (server, concerned) in [&bare, &tools].into_iter().zip(concerned) {
+            assert_eq!(server.concerns(method, is_request), concerned, "{method}");
+            if !concerned {
+                let never = || panic!("the params of {method} are not read");
+                assert_eq!(server.sort(method, is_request, &Principal::local(), never), Sorted::Theirs);
+            }
+        }
+    }
+}
+
 /// In front of a session, reads of ours alone are answered, and only once the other server has begun it.
 #[test]
 fn a_pipe_in_front_takes_reads_of_our_own_in_a_session() {

@@ -42,6 +42,9 @@ const CHUNK: usize = 64 * 1024;
 const SOON: usize = 64 * 1024;
 /// Longest line of a client of another server, in bytes: it may be for that server.
 const MOST_LINE: usize = 64 * 1024 * 1024;
+/// Most lines that wait for another server, and about the most bytes.
+const MOST_LINES: usize = 64;
+const MOST_LINE_BYTES: usize = 1024 * 1024;
 /// Bits of [`Pump::polled`]: the descriptors that the loop waits for.
 const READ: u8 = 1;
 const WRITE: u8 = 2;
@@ -65,6 +68,8 @@ pub enum PumpStep {
         /// Whether to call it as soon as settled promises have answered.
         settled: bool,
     },
+    /// Lines wait for the other server: call [`Pump::take_lines`] until it returns none, now or later.
+    Lines,
     /// The client has closed its end, or has disconnected.
     Ended,
     /// After the end: no request is in flight, and everything is written.
@@ -100,15 +105,6 @@ pub trait EventLoop {
     /// The language's error.
     fn misused(&self, what: String) -> Result<(), Self::Error>;
 
-    /// Passes a line to the other server, for [`Pump::before`]. Returns whether it takes more; if not, call
-    /// [`Pump::passed`] once it does.
-    ///
-    /// # Errors
-    /// The language's error.
-    fn pass(&self, _line: &[u8]) -> Result<bool, Self::Error> {
-        Ok(true)
-    }
-
     /// Makes a change, and delivers to the clients that it wakes before returning.
     ///
     /// # Errors
@@ -141,9 +137,9 @@ pub struct Pump {
     /// `None` while it is in use.
     input: Mutex<Option<Input>>,
     timer: PumpTimer,
-    /// The state of a client whose messages another server gets too.
-    front: Option<Mutex<EmbeddedFront>>,
-    /// Whether the other server takes no more lines now.
+    /// The other server that gets what is not ours.
+    other: Option<Mutex<OtherServer>>,
+    /// Whether as many lines wait for the other server as may.
     is_other_full: AtomicBool,
     /// Whether the loop is handling input, and will write at its end.
     is_pumping: AtomicBool,
@@ -157,10 +153,32 @@ pub struct Pump {
     polled: AtomicU8,
 }
 
+/// The server behind a pipe of ours.
+struct OtherServer {
+    front: EmbeddedFront,
+    /// The lines that it has not taken, each with its end.
+    lines: Vec<u8>,
+    waiting: usize,
+}
+
 /// The received lines and the read buffer.
 struct Input {
     lines: Lines,
     buffer: Vec<u8>,
+}
+
+impl OtherServer {
+    /// Finds the server that gets a line of the client, and keeps the line for the other one. Returns also whether there is
+    /// room for one more.
+    fn client_line(&mut self, line: &[u8]) -> (FrontLine, bool) {
+        let to = self.front.client_line(line);
+        if to != FrontLine::Ours {
+            self.lines.extend_from_slice(line);
+            self.lines.push(b'\n');
+            self.waiting += 1;
+        }
+        (to, self.waiting < MOST_LINES && self.lines.len() < MOST_LINE_BYTES)
+    }
 }
 
 impl Pump {
@@ -190,7 +208,7 @@ impl Pump {
     }
 
     /// Like [`Pump::new`], in front of the server that the engine is attached to. That server gets the lines that are
-    /// not ours by [`EventLoop::pass`], and sends by [`Pump::send`].
+    /// not ours by [`Pump::take_lines`], and sends by [`Pump::send`].
     pub fn before(
         server: &Arc<EmbeddedServer>,
         clock: Arc<EngineClock>,
@@ -233,7 +251,7 @@ impl Pump {
             stdio: Mutex::new(stdio),
             input: Mutex::new(Some(input)),
             timer,
-            front: front.map(Mutex::new),
+            other: front.map(|front| Mutex::new(OtherServer { front, lines: Vec::new(), waiting: 0 })),
             is_other_full: AtomicBool::new(false),
             is_pumping,
             has_lines_left,
@@ -390,17 +408,19 @@ impl Pump {
         bytes
     }
 
-    /// Sends a line of the other server to the client, at the end of this turn.
+    /// Sends lines of the other server to the client, at the end of this turn. Only the last may be without an end.
     ///
     /// # Errors
     /// See [`Pump::readable`].
-    pub fn send<L: EventLoop>(&self, on: &L, line: &[u8]) -> Result<(), L::Error> {
-        let begun = self.front.as_ref().and_then(|front| front.lock().server_line(line));
-        if let Some(message) = begun {
-            let events = logged(on, self.pipe.tell(&message))?;
-            on.handle(events)?;
+    pub fn send<L: EventLoop>(&self, on: &L, lines: &[u8]) -> Result<(), L::Error> {
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let begun = self.other.as_ref().and_then(|other| other.lock().front.server_line(line));
+            if let Some(message) = begun {
+                let events = logged(on, self.pipe.tell(&message))?;
+                on.handle(events)?;
+            }
+            self.pipe.append(line);
         }
-        self.pipe.append(line);
         if self.will_write() {
             return Ok(());
         }
@@ -412,20 +432,28 @@ impl Pump {
     /// # Errors
     /// See [`Pump::readable`].
     pub fn left<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
-        if let Some(front) = &self.front {
-            front.lock().server_left();
+        if let Some(other) = &self.other {
+            other.lock().front.server_left();
         }
         self.is_other_full.store(false, Ordering::Release);
         self.settle(on)
     }
 
-    /// The other server takes lines again.
+    /// Takes the lines that wait for the other server, each with its end, and goes on to read if there was no room for more.
     ///
     /// # Errors
     /// See [`Pump::readable`].
-    pub fn passed<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
-        self.is_other_full.store(false, Ordering::Release);
-        self.resume(on)
+    pub fn take_lines<L: EventLoop>(&self, on: &L) -> Result<Vec<u8>, L::Error> {
+        let Some(other) = &self.other else { return Ok(Vec::new()) };
+        let lines = {
+            let mut other = other.lock();
+            other.waiting = 0;
+            std::mem::take(&mut other.lines)
+        };
+        if self.is_other_full.swap(false, Ordering::AcqRel) {
+            self.resume(on)?;
+        }
+        Ok(lines)
     }
 
     /// Delivers notifications of the hub to this client. Any thread may call.
@@ -528,7 +556,7 @@ impl Pump {
             && self.pipe.in_flight() == 0
             && self.pipe.pending() == 0
             && !self.has_lines_left.load(Ordering::Acquire)
-            && self.front.as_ref().is_none_or(|front| front.lock().waiting() == 0)
+            && self.other.as_ref().is_none_or(|other| other.lock().front.waiting() == 0)
             && !self.is_blocked.load(Ordering::Acquire);
         if is_idle && !self.is_idle.swap(true, Ordering::AcqRel) { on.drive(PumpStep::Idle) } else { Ok(()) }
     }
@@ -578,6 +606,9 @@ impl Pump {
         } else {
             self.settle(on)?;
         }
+        if self.other.as_ref().is_some_and(|other| other.lock().waiting > 0) {
+            on.drive(PumpStep::Lines)?;
+        }
         result.map(drop)
     }
 
@@ -585,14 +616,13 @@ impl Pump {
     fn lines<L: EventLoop>(&self, on: &L, lines: &mut Lines) -> Result<bool, L::Error> {
         while !self.pipe.is_full() && !self.is_other_full.load(Ordering::Acquire) {
             let Some(line) = lines.next() else { return Ok(false) };
-            if let (Some(front), Line::Message(message)) = (&self.front, &line) {
-                let to = front.lock().client_line(message);
+            if let (Some(other), Line::Message(message)) = (&self.other, &line) {
+                let (to, has_room) = other.lock().client_line(message);
                 if to == FrontLine::Both {
                     on.handle(logged(on, self.pipe.tell(message))?)?;
                 }
                 if to != FrontLine::Ours {
-                    let takes_more = on.pass(message)?;
-                    self.is_other_full.store(!takes_more, Ordering::Release);
+                    self.is_other_full.store(!has_room, Ordering::Release);
                     continue;
                 }
             }

@@ -18,9 +18,6 @@ use std::task::Wake;
 struct Loop<const JS: bool> {
     steps: RefCell<Vec<PumpStep>>,
     asked: RefCell<Vec<RequestToken>>,
-    /// The lines for the other server, and how many it takes before it is full.
-    passed: RefCell<Vec<String>>,
-    room: usize,
 }
 
 impl<const JS: bool> Loop<JS> {
@@ -45,12 +42,6 @@ impl<const JS: bool> EventLoop for Loop<JS> {
     fn handle(&self, events: Events<'_>) -> Result<(), Infallible> {
         self.asked.borrow_mut().extend(events.iter().filter_map(Event::asks));
         Ok(())
-    }
-
-    fn pass(&self, line: &[u8]) -> Result<bool, Infallible> {
-        let mut passed = self.passed.borrow_mut();
-        passed.push(String::from_utf8_lossy(line).into_owned());
-        Ok(passed.len() < self.room)
     }
 
     fn misused(&self, _what: String) -> Result<(), Infallible> {
@@ -268,26 +259,41 @@ fn a_server_behind_the_pipe_gets_lines_as_fast_as_it_takes_them() {
     let engine = engine(10, 1_000);
     let server = EmbeddedServer::new(engine, true, Now::default()).unwrap();
     let pump = Pump::before(&server, Arc::default(), None, Waker::noop().clone());
-    let own = Loop::<false> { room: 2, ..Loop::default() };
-    pump.send(&own, br#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#).unwrap();
-    assert_eq!(
-        pump.take(&own).unwrap(),
-        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n"
-    );
-    let mut input = reads("app://theirs", 3);
-    input.extend(reads("test://text", 1));
-    pump.feed(&own, &input).unwrap();
-    assert_eq!(own.passed.borrow().len(), 2);
-    assert!(own.steps().contains(&PumpStep::Poll { read: false, write: false }));
-    own.passed.borrow_mut().clear();
-    pump.passed(&own).unwrap();
-    assert_eq!((own.passed.borrow().len(), lines(&pump.take(&own).unwrap())), (1, 1));
+    let own = Loop::<false>::default();
+    let notice = br#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+    pump.send(&own, notice).unwrap();
+    pump.send(&own, &[&notice[..], b"\n", notice, b"\n"].concat()).unwrap();
+    assert_eq!(pump.take(&own).unwrap(), [&notice[..], b"\n"].concat().repeat(3));
+    let theirs = reads("app://theirs", MOST_LINES + 1);
+    pump.feed(&own, &[theirs.clone(), reads("test://text", 1)].concat()).unwrap();
+    let steps = own.steps();
+    assert!(steps.contains(&PumpStep::Lines), "{steps:?}");
+    assert!(steps.contains(&PumpStep::Poll { read: false, write: false }), "{steps:?}");
+    let mut passed = pump.take_lines(&own).unwrap();
+    assert_eq!(lines(&passed), MOST_LINES);
+    assert!(own.steps().contains(&PumpStep::Lines), "the rest of the input was handled");
+    passed.extend(pump.take_lines(&own).unwrap());
+    assert_eq!(passed, theirs, "every line as it came");
+    assert!(pump.take_lines(&own).unwrap().is_empty());
+    assert_eq!(lines(&pump.take(&own).unwrap()), 1, "the read of ours is answered here");
     pump.end(&own).unwrap();
-    assert!(!own.steps().contains(&PumpStep::Idle), "three requests wait for the other server");
-    for id in 0..3 {
+    assert!(!own.steps().contains(&PumpStep::Idle), "the other server has not answered");
+    for id in 0..=MOST_LINES {
         pump.send(&own, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#).as_bytes()).unwrap();
     }
     pump.take(&own).unwrap();
     pump.writable(&own).unwrap();
     assert_eq!(own.steps().last(), Some(&PumpStep::Idle));
+}
+
+/// Large lines for another server count by their bytes.
+#[test]
+fn a_server_behind_the_pipe_gets_about_a_mebibyte_at_once() {
+    let server = EmbeddedServer::new(engine(10, 1_000), true, Now::default()).unwrap();
+    let pump = Pump::before(&server, Arc::default(), None, Waker::noop().clone());
+    let own = Loop::<false>::default();
+    let large = reads(&format!("app://{}", "x".repeat(MOST_LINE_BYTES)), 1);
+    pump.feed(&own, &large.repeat(2)).unwrap();
+    assert_eq!(pump.take_lines(&own).unwrap(), large);
+    assert_eq!(pump.take_lines(&own).unwrap(), large);
 }
