@@ -181,8 +181,9 @@ soak: ## long forms of the tests: thousands of listeners, kills, swapped files, 
 	$(call step,Programs that put results and search an index are killed 200 times)
 	@cargo build --quiet -p mcp-resources-tests --bin put-results --bin search-index
 	@MCP_RESOURCES_KILLS=200 cargo test -p mcp-resources-tests --lib kills
-	$(call step,Three processes on a bus with 400 clients)
-	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_BUS=long $(BIN)/python -m pytest -q tests/python/test_bus.py
+	$(call step,Three processes on a bus with 400 clients and 40 kills on each bus)
+	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_BUS=long $(BIN)/python -m pytest -q tests/python/test_bus.py \
+		tests/python/test_bus_kills.py
 	$(call step,2000 random tables against sqlite3 and 3000 redirects against curl)
 	@MCP_RESOURCES_TABLES=2000 MCP_RESOURCES_REDIRECTS=3000 $(BIN)/python -m pytest -q tests/python/test_db_kinds.py \
 		tests/python/test_api_answers.py

@@ -39,6 +39,7 @@ export type {
   ScopeFields,
   SenderFields,
   Server,
+  SharedEvents,
   TlsFields,
   TokenVerifier,
   Turned,

@@ -65,6 +65,8 @@ export interface Rates {
   readonly subscribe?: Rate | null;
   /** Custom methods. Default: no limit. */
   readonly call?: Rate | null;
+  /** Whether the processes of the server count together. Needs a `bus` on Redis. Default `false`: each counts for itself. */
+  readonly shared?: boolean;
 }
 
 /** Restrictions of the policy for one principal. */

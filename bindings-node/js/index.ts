@@ -77,6 +77,7 @@ export {
   TemplateConflictError,
   ToolError,
 } from './errors.js';
+export { type ServerEvent, ServerEventBus, type ServerEventBusOptions } from './event-bus.js';
 export type { FetchHandler } from './fetch.js';
 export {
   Guard,

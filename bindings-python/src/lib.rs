@@ -18,6 +18,7 @@ mod _core {
         serve::{
             audit::{Records, Watches},
             auth::{TokenCheck, TokenVerifier},
+            bus::SharedEvents,
             channel::Channel,
             config::Config,
             embedded::{EmbeddedLoop, EmbeddedSession, Embedding, Sender},

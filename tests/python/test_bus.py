@@ -10,13 +10,12 @@ import os
 import random
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from brokers import NATS, NO_NATS, NO_REDIS, PASSWORD, PATHS, PATIENCE, REDIS
 from listeners import Watcher, ask, eventually, modern, modern_headers, post
 from ports import HOST, reserved_port
 from postgres import make_certificates
+from replicas import NAMES, Replica, connected, replicas, wait_for
 from vectors import ROOT
 
 HAPROXY = shutil.which("haproxy") or shutil.which("haproxy", path=PATHS)
@@ -34,7 +34,6 @@ NGINX = shutil.which("nginx") or shutil.which("nginx", path=PATHS)
 GUIDE = (ROOT / "docs" / "replicas.md").read_text("utf-8")
 IS_LONG = os.environ.get("MCP_RESOURCES_BUS") == "long"
 LISTENERS, SESSIONS, CHANGES = (300, 100, 1_000) if IS_LONG else (30, 10, 100)
-NAMES = "abc"
 with_redis = pytest.mark.skipif(REDIS is None, reason=NO_REDIS)
 with_nats = pytest.mark.skipif(NATS is None, reason=NO_NATS)
 with_haproxy = pytest.mark.skipif(HAPROXY is None, reason="haproxy is not installed")
@@ -45,90 +44,6 @@ KINDS = [
     pytest.param("redis", marks=with_redis),
     pytest.param("nats", marks=with_nats),
 ]
-
-
-class Replica:
-    """A process of the server."""
-
-    def __init__(self, name: str, port: int, bus: str, folder: Path, *words: str) -> None:
-        self.name, self.port, self.folder = name, port, folder
-        self._command = [sys.executable, str(Path(__file__).parent / "replica.py"), f"{port}", name, bus]
-        self._command += [str(policy(folder)), str(folder), *words]
-        self.log = folder / f"log-{name}"
-        self.start()
-
-    def start(self) -> None:
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1
-            )
-        wait_for(self.port, self.process, self.log)
-
-    def tell(self, line: str) -> str:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def metric(self, name: str) -> float:
-        text = json.loads(self.tell("metrics"))
-        found = re.search(rf"^mcp_resources_bus_{name} (\S+)$", text, re.MULTILINE)
-        assert found, text
-        return float(found[1])
-
-    def lines(self, word: str) -> list[str]:
-        return [line for line in self.log.read_text("utf-8").splitlines() if word in line]
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(PATIENCE)
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-
-
-def policy(folder: Path) -> Path:
-    path = folder / "policy.json"
-    path.write_text('{"deny": ["note://hidden*"]}')
-    return path
-
-
-def wait_for(port: int, process: "subprocess.Popen[Any]", log: Path) -> None:
-    end = time.monotonic() + PATIENCE
-    while True:
-        assert process.poll() is None, log.read_text("utf-8")
-        with suppress(OSError):
-            socket.create_connection((HOST, port), 1).close()
-            return
-        assert time.monotonic() < end, log.read_text("utf-8")
-        time.sleep(0.02)
-
-
-@contextmanager
-def replicas(bus: str, folder: Path, *words: str, names: str = NAMES) -> Iterator[list[Replica]]:
-    """Processes on one bus, connected."""
-    with ExitStack() as stack:
-        made: list[Replica] = []
-        try:
-            for name in names:
-                replica = Replica(name, stack.enter_context(reserved_port()), bus, folder, *words)
-                made += [replica]  # one that does not start leaves those before it to be killed
-            if bus != "none":
-                for replica in made:
-                    connected(replica)
-            yield made
-        finally:
-            for replica in made:
-                replica.kill()
-
-
-def connected(replica: Replica, is_so: bool = True, patience: float = PATIENCE) -> None:
-    end = time.monotonic() + patience
-    while (replica.metric("connected") == 1) is not is_so:
-        assert time.monotonic() < end, replica.log.read_text("utf-8")
-        time.sleep(0.02)
 
 
 @contextmanager

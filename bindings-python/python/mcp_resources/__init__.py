@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from .blocks import Audio, Embedded, Image, PromptMessage, PromptResult, ResourceLink, Text, ToolResult
     from .client import Client, Progress, Question, ServerAbout
     from .listed import Change, ListedResource, ListedTemplate
+    from .subscription_bus import SubscriptionBus
 
 __all__ = [
     "AccessDeniedError",
@@ -127,6 +128,7 @@ __all__ = [
     "ServerAbout",
     "SizeExceededError",
     "StaticTokens",
+    "SubscriptionBus",
     "TemplateConflictError",
     "TemplateSet",
     "Text",
@@ -157,6 +159,8 @@ def __getattr__(name: str) -> Any:
         from . import listed as module  # type: ignore[no-redef]
     elif name in _BLOCKS:
         from . import blocks as module  # type: ignore[no-redef]
+    elif name == "SubscriptionBus":
+        from . import subscription_bus as module  # type: ignore[no-redef]
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(module, name)

@@ -10,6 +10,7 @@ from typing_extensions import Buffer, TypeVar, disjoint_base
 from ._config import Config
 from ._edits import Edit
 from ._embedded import EmbeddedLoop, EmbeddedSession, Embedding, Sender
+from ._events import SharedEvents
 from ._testing import TestClient
 from .functions import Mode, Slot
 from .guard import Decision
@@ -46,6 +47,7 @@ __all__ = [
     "ResultCache",
     "Sender",
     "Server",
+    "SharedEvents",
     "Stream",
     "TemplateSet",
     "TestClient",

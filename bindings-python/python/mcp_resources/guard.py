@@ -34,6 +34,9 @@ class Rates(TypedDict, total=False):
     """Subscriptions and listens. Default: no limit."""
     call: Rate | None
     """Tools, prompts and custom methods. Default: no limit."""
+    shared: bool
+    """Whether the processes of the server count together. Needs a `bus` on Redis. Default `False`: each process
+    counts for itself."""
 
 
 class NamePolicy(TypedDict, total=False):

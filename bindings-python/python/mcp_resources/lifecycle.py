@@ -4,14 +4,14 @@ import atexit
 import os
 import weakref
 
-from ._core import Caller, Server
+from ._core import Caller, Server, SharedEvents
 
-_servers: "weakref.WeakSet[Server]" = weakref.WeakSet()
+_servers: "weakref.WeakSet[Server | SharedEvents]" = weakref.WeakSet()
 _callers: "weakref.WeakSet[Caller]" = weakref.WeakSet()
 _hooks: list[bool] = []
 
 
-def watch(server: Server) -> None:
+def watch(server: Server | SharedEvents) -> None:
     """Stops the threads of a server at exit, and renews them after a fork."""
     _hook()
     _servers.add(server)

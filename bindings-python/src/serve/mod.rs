@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod auth;
+pub(crate) mod bus;
 pub(crate) mod channel;
 pub(crate) mod config;
 pub(crate) mod embedded;

@@ -19,6 +19,8 @@ mod local;
 mod nats;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "redis")]
+mod redis_rates;
 
 pub use address::BusUrlError;
 #[cfg(unix)]

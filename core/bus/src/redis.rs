@@ -8,11 +8,13 @@ use crate::{KEPT, phrase};
 use ::redis::aio::MultiplexedConnection;
 use ::redis::streams::{StreamId, StreamRangeReply, StreamReadReply};
 use ::redis::{AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, RedisError, Value, cmd};
-use mcp_resources_runtime::bus::{Bus, BusEntries, BusError, BusFuture, BusReader, BusWriter, IDLE};
+use mcp_resources_runtime::bus::{
+    Bus, BusEntries, BusError, BusFuture, BusReader, BusWriter, IDLE, RateStore,
+};
 use std::time::Duration;
 
 /// The longest time for a connection or an answer that does not wait for entries.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum number of entries in one answer.
 const BATCH: usize = 256;
 /// The field of an entry that has the message.
@@ -46,7 +48,7 @@ impl RedisBus {
         Ok(Self { client, name })
     }
 
-    async fn connect(&self, patience: Duration) -> Result<MultiplexedConnection, BusError> {
+    pub(crate) async fn connect(&self, patience: Duration) -> Result<MultiplexedConnection, BusError> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(PATIENCE))
             .set_response_timeout(Some(patience));
@@ -56,15 +58,19 @@ impl RedisBus {
 }
 
 /// The key of the stream of a server.
-fn key(topic: &str) -> String {
+pub(crate) fn key(topic: &str) -> String {
     format!("mcp-resources:{topic}")
 }
 
-fn reason(error: &RedisError) -> BusError {
+pub(crate) fn reason(error: &RedisError) -> BusError {
     phrase(error)
 }
 
 impl Bus for RedisBus {
+    fn rates(&self) -> Option<&dyn RateStore> {
+        Some(self)
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }

@@ -332,6 +332,11 @@ impl Network {
             IpAddr::V6(address) => Self((address.to_bits() >> 64) as u64),
         }
     }
+
+    /// A number that no other network has.
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
 }
 
 #[cfg(test)]

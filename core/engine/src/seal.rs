@@ -114,6 +114,13 @@ impl SealKey {
         Sha256::new().chain_update(self.bytes).chain_update(label).finalize().into()
     }
 
+    /// Makes a keyed hash for another use, which does not reveal the key.
+    pub(crate) fn mac(&self, label: &str) -> Hmac<Sha256> {
+        let mut block = [0; 64];
+        block[..32].copy_from_slice(&self.derive(label));
+        Hmac::new(&block.into())
+    }
+
     fn hashed(kind: &str, source: &[u8]) -> Self {
         let hash = Sha256::new().chain_update("mcp-resources seal ").chain_update(kind).chain_update([0]);
         Self { bytes: hash.chain_update(source).finalize().into() }
@@ -153,9 +160,7 @@ struct Cipher {
 impl Cipher {
     fn new(key: &SealKey) -> Self {
         let part = |label: &str| key.derive(label);
-        let mut block = [0; 64];
-        block[..32].copy_from_slice(&part("nonce"));
-        Self { aead: Aes256GcmSiv::new(&part("encrypt").into()), nonces: Hmac::new(&block.into()) }
+        Self { aead: Aes256GcmSiv::new(&part("encrypt").into()), nonces: key.mac("nonce") }
     }
 
     fn seal(&self, context: &[u8], plain: &[u8]) -> Option<Vec<u8>> {

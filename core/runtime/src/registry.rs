@@ -203,7 +203,7 @@ impl<H> Registry<H> {
     /// [`RegistrationError::InvalidField`] without keys: all processes share them, and messages are sealed with them.
     #[cfg(feature = "bus")]
     pub fn connect_bus(&self, bus: Arc<dyn Bus>) -> Result<(), RegistrationError> {
-        let draft = self.draft();
+        let mut draft = self.draft();
         if draft.1.keys.is_empty() {
             return Err(RegistrationError::InvalidField {
                 of: draft.0.name.clone(),
@@ -214,6 +214,7 @@ impl<H> Registry<H> {
                     .into(),
             });
         }
+        draft.1.shares_rates = bus.rates().is_some();
         drop(draft);
         *self.bus.lock() = Some(bus);
         Ok(())

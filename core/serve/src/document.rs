@@ -540,7 +540,7 @@ mod tests {
         assert_eq!(2 * (known + 1), listed.matches('`').count(), "{listed}");
         let error = guard(json!({"rate": 5})).unwrap_err();
         assert!(
-            error.ends_with("expected an object with read, completion, list, subscribe or call"),
+            error.ends_with("expected an object with read, completion, list, subscribe, call or shared"),
             "{error}"
         );
     }

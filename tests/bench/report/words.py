@@ -60,6 +60,13 @@ AFTER = Figure("after_mib", "MiB after 10,000 reads", 1)
 PEAK = Figure("peak_mib", "MiB at most", 1)
 CPU_LIST = Figure("cpu_us", "CPU µs/list", 0)
 LISTS_S = Figure("rate", "lists/s", 0, less=False)
+CALL = Figure("call_us", "`notify_updated`, µs", 2)
+IDLE_MS = Figure("idle_ms", "CPU ms/s at rest", 1)
+CHANGES_S = Figure("changes_s", "changes/s", 0, less=False)
+TELLER = Figure("teller_percent", "% of a core of the process that changes", 1)
+HEARER = Figure("hearer_percent", "% of a core of each other process", 1)
+TOLD_S = Figure("told_s", "notifications/s of each", 0, less=False)
+SILENT = Figure("silent", "listeners not notified", 0)
 TOOLS_IMPORT = Figure("tools_ms", "more with the modules for tools, ms", 2)
 
 
@@ -150,6 +157,19 @@ KINDS = {
     "W19-http-64": Kind("call the tool `echo(text)` over 64 HTTP connections", (P99, CPU, RATE), CPU),
     "W19-list": Kind("list 1,000 tools to the end, stdio", (CPU_LIST, LISTS_S), CPU_LIST),
     "W19-import": Kind("import the package, and its modules for tools", (IMPORT, TOOLS_IMPORT), IMPORT),
+    "W20": Kind(
+        "a change in one process → the notification of another, over a bus, HTTP",
+        (P50, P99, CALL, IDLE_MS),
+        P50,
+        who="bus",
+    ),
+    "W20-load": Kind(
+        "10,000 changes a second in one of three processes with 1,000 listeners each, HTTP",
+        (CHANGES_S, TELLER, HEARER, TOLD_S, SILENT),
+        HEARER,
+        who="bus",
+    ),
+    "W20-rates": Kind("a read over one HTTP connection, with rates", (CPU,), CPU, who="rates"),
     "W23-log": Kind(
         "log of a path that 21 of 50,000 commits changed, without a commit-graph, stdio",
         (CPU, P50, FIRST_READ, CPU_FIRST),

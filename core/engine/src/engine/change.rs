@@ -10,6 +10,7 @@
 
 use super::Engine;
 use crate::catalog::{Applied, invalid_uri};
+use crate::guard::RateSink;
 use crate::hub::ListKinds;
 use crate::now::{Millis, Now};
 use crate::resource::RegistrationError;
@@ -114,6 +115,12 @@ impl Engine {
     /// Passes changes to `sink` from now on. Only the first sink is used; `false` if there was one.
     pub fn share_changes(&self, sink: Arc<dyn ChangeSink>) -> bool {
         self.changes.0.set(sink).is_ok()
+    }
+
+    /// Passes what is used of shared rates to `sink` from now on. Only the first sink is used; `false` if there was one.
+    /// For runtimes that set [`EngineOptions::shares_rates`](super::EngineOptions::shares_rates).
+    pub fn share_rates(&self, sink: Arc<dyn RateSink>) -> bool {
+        self.rates.set(sink)
     }
 
     /// The name of the server at its start, which its cursors and its messages to other processes belong to.

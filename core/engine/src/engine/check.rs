@@ -2,10 +2,11 @@
 
 use super::{EngineOptions, ServerInfo};
 use crate::catalog::Edit;
-use crate::guard::{Amounts, Guard};
+use crate::guard::{Amounts, Guard, Policy, SharedRates};
 use crate::limits::Limits;
 use crate::meta;
 use crate::resource::RegistrationError;
+use std::sync::Arc;
 
 pub(super) fn info(info: &ServerInfo) -> Result<(), RegistrationError> {
     for (field, value) in [("name", &info.name), ("version", &info.version)] {
@@ -83,10 +84,22 @@ fn limits(limits: &Limits) -> Result<(), RegistrationError> {
     }
 }
 
-/// Compiles the policy into a guard and its limits.
-pub(super) fn guard(options: &EngineOptions) -> Result<(Guard, Amounts), RegistrationError> {
-    let guard = Guard::new(&options.guard, options.explicit_denials)?;
-    Ok((guard, Amounts::new(&options.guard, options.limits.principals)?))
+/// Compiles a policy into a guard and its limits.
+pub(super) fn guard(
+    options: &EngineOptions,
+    policy: &Policy,
+    rates: &Arc<SharedRates>,
+) -> Result<(Guard, Amounts), RegistrationError> {
+    if policy.rate.shared && !options.shares_rates {
+        return Err(RegistrationError::InvalidPolicy {
+            field: "rate.shared".into(),
+            reason: "it needs a bus on Redis, such as redis://localhost:6379/0, where all processes count; without it each \
+                     process counts for itself"
+                .into(),
+        });
+    }
+    let guard = Guard::new(policy, options.explicit_denials)?;
+    Ok((guard, Amounts::new(policy, options.limits.principals, rates)?))
 }
 
 fn object(name: &str, settings: &str) -> Result<(), RegistrationError> {

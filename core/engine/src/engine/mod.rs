@@ -40,7 +40,7 @@ use crate::catalog::{
 };
 use crate::connection::{Connection, ConnectionKind, Listed, resource_tools};
 use crate::error::ReadError;
-use crate::guard::{Amounts, Guard, Policy};
+use crate::guard::{Amounts, Guard, Policy, SharedRates};
 use crate::hub::{Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
 use crate::limits::Limits;
@@ -100,6 +100,7 @@ pub struct Engine {
     principal_caches: PrincipalCaches,
     interests: Interests,
     changes: SharedChanges,
+    rates: Arc<SharedRates>,
     access: AccessTable,
     /// Whether another server sends the results, under its own name.
     is_embedded: AtomicBool,
@@ -113,7 +114,8 @@ impl Engine {
     pub fn new(info: ServerInfo, options: EngineOptions) -> Result<Arc<Self>, RegistrationError> {
         check::options(&options)?;
         let description = ServerDescription::new(info)?;
-        let (guard, amounts) = check::guard(&options)?;
+        let rates = Arc::default();
+        let (guard, amounts) = check::guard(&options, &options.guard, &rates)?;
         let limits = &options.limits;
         let mut catalog = Catalog::keyed(limits, hash_key(&options));
         if options.expose_as_tools {
@@ -143,6 +145,7 @@ impl Engine {
             principal_caches: PrincipalCaches::default(),
             interests: Interests::default(),
             changes: SharedChanges::default(),
+            rates,
             access: AccessTable::new(limits),
             is_embedded: AtomicBool::new(false),
             first_name: description.name().into(),

@@ -91,6 +91,9 @@ pub struct EngineOptions {
     /// the process ends, and in no other process. Without any key a read cannot ask for input, and a client that knows
     /// the server's name can open and forge cursors. The hash of the catalogue uses this key too.
     pub process_key: Option<SealKey>,
+    /// Whether the runtime passes the use of rates to the other processes ([`Engine::share_rates`](super::Engine::share_rates)).
+    /// Otherwise a policy with shared rates is refused. Default `false`.
+    pub shares_rates: bool,
     /// The custom methods of the server.
     pub extensions: Vec<Extension>,
     /// `capabilities.extensions` (2026-07-28) and, before, `capabilities.experimental`: id to settings (a JSON object).
@@ -157,6 +160,7 @@ impl Default for EngineOptions {
             discover_cache: CacheHint::default(),
             keys: Vec::new(),
             process_key: None,
+            shares_rates: false,
             extensions: Vec::new(),
             extension_capabilities: Vec::new(),
         }

@@ -4,8 +4,8 @@
 //! clients hear that the lists have changed, so a client that lists again gets what it may see now.
 
 use super::server_info::ServerDescription;
-use super::{Engine, ServerInfo};
-use crate::guard::{Amounts, Guard, Policy};
+use super::{Engine, ServerInfo, check};
+use crate::guard::Policy;
 use crate::hub::ListKinds;
 use crate::now::Now;
 use crate::resource::RegistrationError;
@@ -30,10 +30,9 @@ impl Engine {
                 ("redact", "it cannot change while the server runs; start the server again");
             return Err(RegistrationError::InvalidPolicy { field: field.into(), reason: reason.into() });
         }
-        let guard = Guard::new(policy, self.options.explicit_denials)?;
+        let (guard, amounts) = check::guard(&self.options, policy, &self.rates)?;
         let has_other_amounts = (&current.rate, current.concurrency, &current.max_size)
             != (&policy.rate, policy.concurrency, &policy.max_size);
-        let amounts = Amounts::new(policy, self.options.limits.principals)?;
         if has_other_amounts {
             let has_amounts = !amounts.is_empty();
             self.amounts.store(Arc::new(amounts));

@@ -5,9 +5,11 @@ use super::policy::{Policy, PolicyError};
 use super::rate::Limiter;
 use super::redact::Redactor;
 use super::set::GlobSet;
+use super::shared_rate::SharedRates;
 use super::subject::subjects;
 use crate::suggest::unexpected;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The compiled limits of a [`Policy`]. Usable from any thread; unset limits cost nothing.
 #[derive(Debug)]
@@ -20,15 +22,21 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// Compiles the limits of a policy. Requests of up to `principals` principals are counted separately.
+    /// Compiles the limits of a policy. Requests of up to `principals` principals are counted separately. If the policy has
+    /// shared rates, what is accepted is counted in `shared` too.
     ///
     /// # Errors
     /// [`PolicyError`] naming the member with an invalid rate, glob or detector.
-    pub fn new(policy: &Policy, principals: usize) -> Result<Self, PolicyError> {
+    pub(crate) fn new(
+        policy: &Policy,
+        principals: usize,
+        shared: &Arc<SharedRates>,
+    ) -> Result<Self, PolicyError> {
         let sizes = Self::checked(policy)?;
         let redactor = Redactor::new(&policy.redact.0).map_err(unknown_detector)?;
+        let limiter = Limiter::new(&policy.rate, policy.concurrency, principals);
         Ok(Self {
-            limiter: Limiter::new(&policy.rate, policy.concurrency, principals),
+            limiter: if policy.rate.shared { limiter.shared_by(shared.clone()) } else { limiter },
             redactor: Some(redactor).filter(|_| !policy.redact.0.is_empty()),
             sizes,
             max: policy.max_size.values().copied().collect(),
@@ -102,14 +110,14 @@ mod tests {
 
     fn refused(policy: &str) -> (String, String) {
         let policy = Policy::from_json(policy).unwrap();
-        let error = Amounts::new(&policy, 1).unwrap_err();
+        let error = Amounts::new(&policy, 1, &Arc::default()).unwrap_err();
         (error.field, error.reason)
     }
 
     #[test]
     fn the_least_size_counts() {
         let policy = r#"{"max_size": {"a://**": 9, "a://b/*": 5, "c://*": 1}}"#;
-        let amounts = Amounts::new(&Policy::from_json(policy).unwrap(), 1).unwrap();
+        let amounts = Amounts::new(&Policy::from_json(policy).unwrap(), 1, &Arc::default()).unwrap();
         let sizes = ["a://b/c", "a://b", "c://d", "e://f"].map(|uri| amounts.max_size(uri));
         assert_eq!(sizes, [Some(5), Some(9), Some(1), None]);
         assert_eq!(amounts.max_size("a://b/%00"), Some(1));
@@ -129,6 +137,6 @@ mod tests {
         assert_eq!(refused(r#"{"max_size": {"a://%": 1}}"#).0, "max_size.a://%");
         let unknown = Policy::from_json(r#"{"rate": {"reads": {"per_second": 1}}}"#).unwrap_err();
         assert_eq!(unknown.field, "rate.reads");
-        assert!(unknown.reason.ends_with("`subscribe`, `call`"), "{unknown}");
+        assert!(unknown.reason.ends_with("`call`, `shared`"), "{unknown}");
     }
 }

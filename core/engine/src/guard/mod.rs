@@ -15,6 +15,7 @@ mod rate;
 mod reach;
 mod redact;
 mod set;
+mod shared_rate;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,8 @@ pub use policy::{Globs, NamePolicy, Policy, PolicyError, PrincipalPolicy, ScopeL
 pub use rate::{Limiter, Permit, Rate, RateClass, Rates};
 pub(crate) use reach::Effort;
 pub use redact::Redactor;
+pub(crate) use shared_rate::SharedRates;
+pub use shared_rate::{RateNames, RateSink, UsedRate};
 
 /// Whether some policy can allow the URI `normal` at all, on every reading of it. For providers, which build
 /// their URIs so that this holds.

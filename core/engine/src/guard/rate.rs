@@ -5,6 +5,7 @@
 //! new ones, so a principal cannot gain by filling the tables. HTTP clients without a token are counted by their
 //! network in a separate table, where they take no room from verified principals.
 
+use super::shared_rate::SharedRates;
 use crate::error::ReadError;
 use crate::now::{Millis, Now};
 use crate::principal::{Network, Principal};
@@ -33,6 +34,19 @@ pub enum RateClass {
 
 const CLASSES: usize = 5;
 
+impl RateClass {
+    /// Its key in [`Rates`].
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Completion => "completion",
+            Self::List => "list",
+            Self::Subscribe => "subscribe",
+            Self::Call => "call",
+        }
+    }
+}
+
 /// A request rate of one principal: `burst` requests at once, `per_second` on average.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object with per_second and burst")]
@@ -56,7 +70,11 @@ impl Rate {
 
 /// The rates of one principal, by class. Unset rates are unlimited, except for completions.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "an object with read, completion, list, subscribe or call")]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "an object with read, completion, list, subscribe, call or shared"
+)]
 pub struct Rates {
     /// Of `resources/read`. Default: none.
     pub read: Option<Rate>,
@@ -68,6 +86,9 @@ pub struct Rates {
     pub subscribe: Option<Rate>,
     /// Of custom methods. Default: none.
     pub call: Option<Rate>,
+    /// Whether the processes of a server count together; otherwise each counts for itself. Needs a bus on Redis. Default
+    /// `false`.
+    pub shared: bool,
 }
 
 impl Rates {
@@ -94,6 +115,8 @@ pub struct Limiter {
     concurrency: Option<u32>,
     named: Buckets<Arc<str>>,
     anonymous: Buckets<Network>,
+    /// Where other processes hear of accepted requests.
+    shared: Option<Arc<SharedRates>>,
 }
 
 /// The buckets of one kind of principal.
@@ -110,17 +133,19 @@ pub struct Permit(Arc<RateBucket>);
 
 /// The generic cell rate algorithm: the state of a bucket is the time at which it will be full again.
 #[derive(Clone, Copy, Debug)]
-struct RateGate {
+pub(super) struct RateGate {
     /// The time that refills one request, in nanoseconds.
-    interval: u64,
+    pub(super) interval: u64,
     /// The longest time to a full bucket at which a request is still accepted, in nanoseconds.
-    tolerance: u64,
+    pub(super) tolerance: u64,
 }
 
 #[derive(Default)]
-struct RateBucket {
+pub(super) struct RateBucket {
     /// For each class: the time at which it is full again, in nanoseconds of [`Now::tick`].
-    full: [AtomicU64; CLASSES],
+    pub(super) full: [AtomicU64; CLASSES],
+    /// For each class: accepted requests that no [`UsedRate`](super::UsedRate) has taken.
+    pub(super) unshared: [AtomicU32; CLASSES],
     running: AtomicU32,
 }
 
@@ -146,7 +171,14 @@ impl Limiter {
             concurrency,
             named: Buckets::new(max),
             anonymous: Buckets::new(max),
+            shared: None,
         }
+    }
+
+    /// The same limiter; what it accepts is counted by all processes together.
+    #[must_use]
+    pub(super) fn shared_by(self, rates: Arc<SharedRates>) -> Self {
+        Self { shared: Some(rates), ..self }
     }
 
     /// Counts one request. O(1) for every principal.
@@ -157,7 +189,13 @@ impl Limiter {
         let Some(gate) = self.gates[class as usize] else { return Ok(()) };
         let bucket = self.bucket(principal, now);
         gate.take(&bucket.full[class as usize], nanos(now))
-            .map_err(|wait| ReadError::RateLimited { retry_after: wait.div_ceil(NANOS).max(1) })
+            .map_err(|wait| ReadError::RateLimited { retry_after: wait.div_ceil(NANOS).max(1) })?;
+        if let Some(shared) = &self.shared
+            && self.is_shared(principal, &bucket)
+        {
+            shared.count(principal, class, gate, bucket);
+        }
+        Ok(())
     }
 
     /// Counts a pending request until the permit is dropped. `None` without a limit.
@@ -182,6 +220,12 @@ impl Limiter {
     /// The number of known principals and networks: for metrics and leak tests.
     pub fn principals(&self) -> usize {
         self.named.lock().slots.len() + self.anonymous.lock().slots.len()
+    }
+
+    /// Whether a bucket belongs to one principal, which other processes know too.
+    fn is_shared(&self, principal: &Principal, bucket: &Arc<RateBucket>) -> bool {
+        let overflows = [&self.named.overflow, &self.anonymous.overflow];
+        !principal.is_local() && overflows.into_iter().all(|overflow| !Arc::ptr_eq(bucket, overflow))
     }
 
     fn bucket(&self, principal: &Principal, now: Now) -> Arc<RateBucket> {
@@ -260,7 +304,7 @@ impl RateBucket {
 
 const NANOS: u64 = 1_000_000;
 
-fn nanos(now: Now) -> u64 {
+pub(super) fn nanos(now: Now) -> u64 {
     now.tick.saturating_mul(NANOS)
 }
 

@@ -1,8 +1,8 @@
-//! What the server's log says about the bus: one line when it is lost, and one when it is back.
+//! What the server's log says about the bus and its rates: one line when they are lost, and one when they are back.
 
 use super::BusError;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Writes a line to the log of a server.
 pub(super) type WriteLine = Arc<dyn Fn(String) + Send + Sync>;
@@ -56,6 +56,35 @@ impl BusLog {
             (self.write)(format!(
                 "the bus {} cannot be used, because {reason}; until it can, this process serves on, and changes in one \
                  process do not reach the others",
+                self.name
+            ));
+        }
+    }
+}
+
+/// What the log says about the store of shared rates: one line when it is lost, and one when it is back.
+pub(super) struct RateLog {
+    /// The address of the bus, without credentials.
+    name: String,
+    write: WriteLine,
+    is_reported: AtomicBool,
+}
+
+impl RateLog {
+    pub(super) fn new(name: String, write: WriteLine) -> Self {
+        Self { name, write, is_reported: AtomicBool::new(false) }
+    }
+
+    pub(super) fn works(&self) {
+        if self.is_reported.swap(false, Ordering::Relaxed) {
+            (self.write)(format!("the shared rates at {} are back", self.name));
+        }
+    }
+
+    pub(super) fn failed(&self, reason: &BusError) {
+        if !self.is_reported.swap(true, Ordering::Relaxed) {
+            (self.write)(format!(
+                "the shared rates at {} cannot be used, because {reason}; until they can, each process counts for itself",
                 self.name
             ));
         }

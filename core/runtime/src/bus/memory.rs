@@ -1,10 +1,13 @@
 //! A bus inside one process, for tests of servers that share one.
 
-use super::{Bus, BusEntries, BusError, BusFuture, BusReader, BusWriter, IDLE};
+use super::{
+    Bus, BusEntries, BusError, BusFuture, BusReader, BusWriter, IDLE, RateCounter, RateStore, RateUse,
+};
 use crate::sync::Mutex;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::MutexGuard;
+use std::time::Instant;
 use tokio::sync::Notify;
 
 /// Maximum number of entries that are kept.
@@ -28,6 +31,9 @@ struct MemoryLog {
     faults: MemoryFaults,
     /// Changes with every cut: connections from before fail.
     cuts: u64,
+    /// When each bucket of shared rates is full again, in nanoseconds since the first use.
+    rates: HashMap<String, u64>,
+    first_use: Option<Instant>,
 }
 
 /// What a test does to a log.
@@ -92,7 +98,45 @@ impl MemoryLog {
     }
 }
 
+impl RateStore for MemoryBus {
+    fn open_rates<'b>(&'b self, _topic: &'b str) -> BusFuture<'b, Box<dyn RateCounter>> {
+        Box::pin(async {
+            let log = self.log();
+            log.check(log.cuts)?;
+            Ok(Box::new(MemoryCounter { bus: self.clone(), cuts: log.cuts }) as Box<dyn RateCounter>)
+        })
+    }
+}
+
+struct MemoryCounter {
+    bus: MemoryBus,
+    cuts: u64,
+}
+
+impl RateCounter for MemoryCounter {
+    fn add<'b>(&'b mut self, uses: &'b [RateUse]) -> BusFuture<'b, Vec<u64>> {
+        Box::pin(async move {
+            let mut log = self.bus.log();
+            log.check(self.cuts)?;
+            let start = *log.first_use.get_or_insert_with(Instant::now);
+            let now = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            // Full buckets are like new ones.
+            log.rates.retain(|_, full| *full > now);
+            let missing = uses.iter().map(|rate| {
+                let full = log.rates.entry(rate.name.clone()).or_insert(now);
+                *full = full.saturating_add(rate.used).min(now.saturating_add(rate.longest));
+                *full - now
+            });
+            Ok(missing.collect())
+        })
+    }
+}
+
 impl Bus for MemoryBus {
+    fn rates(&self) -> Option<&dyn RateStore> {
+        Some(self)
+    }
+
     fn name(&self) -> String {
         "memory:".into()
     }

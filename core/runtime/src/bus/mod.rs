@@ -9,17 +9,21 @@
 //! Law: what stands on the bus is untrusted until it opens with the server's keys; it is never logged. Serving never waits
 //! for the bus. Each table and queue has a limit; what exceeds it is announced as "something was lost".
 
+mod client;
 mod log;
 mod memory;
 mod message;
 mod origins;
 mod queue;
+mod rates;
 mod task;
 #[cfg(test)]
 mod tests;
 mod thread;
 
+pub use client::{BusClient, HeardEvents, ServerEvent, ServerEventKind};
 pub use memory::{MemoryBus, MemoryFaults};
+pub use rates::{RateCounter, RateStore, RateUse};
 pub use thread::BusThread;
 
 use std::fmt;
@@ -46,6 +50,11 @@ pub trait Bus: Send + Sync + 'static {
 
     /// Connects for reading the log of `topic`, behind the entry at `from`; `None`: from its end on.
     fn follow<'b>(&'b self, topic: &'b str, from: Option<&'b str>) -> BusFuture<'b, Box<dyn BusReader>>;
+
+    /// Where all processes count requests together; `None`, the default, if this bus has no such place.
+    fn rates(&self) -> Option<&dyn RateStore> {
+        None
+    }
 }
 
 /// A connection that appends.

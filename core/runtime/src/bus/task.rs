@@ -10,16 +10,16 @@ use super::queue::BusQueue;
 use super::{Bus, BusEntries, BusError, BusFuture, BusWriter, IDLE};
 use crate::transport::EngineClock;
 use mcp_resources_engine::client::Backoff;
-use mcp_resources_engine::engine::Engine;
-use mcp_resources_engine::now::Millis;
+use mcp_resources_engine::engine::{Engine, SharedChange};
+use mcp_resources_engine::now::{Millis, Now};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The longest time for a connection to be made, and for messages to be appended.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest pause between two attempts to connect, in ms.
-const LONGEST_PAUSE: Millis = 2_000;
+pub(super) const LONGEST_PAUSE: Millis = 2_000;
 
 /// BusCounters for metrics.
 #[derive(Debug, Default)]
@@ -32,10 +32,30 @@ pub(super) struct BusCounters {
     pub(super) lag: AtomicU64,
 }
 
+/// Hears of the changes of other processes.
+pub(super) trait ChangeReceiver: Send + Sync {
+    /// Takes a change of another process.
+    fn apply(&self, change: &SharedChange, now: Now);
+
+    /// Anything may have changed, because changes may have been lost.
+    fn apply_all(&self, now: Now);
+}
+
+impl ChangeReceiver for Engine {
+    fn apply(&self, change: &SharedChange, now: Now) {
+        // A change that means nothing here: another version of the server has a resource that this one has not.
+        let _ = self.apply_change(change, now);
+    }
+
+    fn apply_all(&self, now: Now) {
+        self.mark_every(now);
+    }
+}
+
 /// What both loops use.
 pub(super) struct BusTask {
     pub(super) bus: Arc<dyn Bus>,
-    pub(super) engine: Weak<Engine>,
+    pub(super) receiver: Weak<dyn ChangeReceiver>,
     pub(super) clock: Arc<EngineClock>,
     pub(super) seal: MessageSeal,
     /// The name of the server.
@@ -146,7 +166,7 @@ impl BusTask {
     }
 
     fn receive(&self, entries: BusEntries, origins: &mut MessageOrigins) {
-        let Some(engine) = self.engine.upgrade() else { return };
+        let Some(receiver) = self.receiver.upgrade() else { return };
         let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
         let mut has_lost = entries.has_gap;
         for message in entries.messages {
@@ -169,8 +189,7 @@ impl BusTask {
             let now = self.clock.now();
             self.counters.lag.store(now.unix.saturating_sub(opened.unix), Ordering::Relaxed);
             for change in &opened.changes {
-                // A change that means nothing here: another version of the server has a resource that this one has not.
-                let _ = engine.apply_change(change, now);
+                receiver.apply(change, now);
                 count(&self.counters.received);
             }
         }
@@ -184,14 +203,14 @@ impl BusTask {
         if is_loss {
             self.counters.lost.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(engine) = self.engine.upgrade() {
-            engine.mark_every(self.clock.now());
+        if let Some(receiver) = self.receiver.upgrade() {
+            receiver.apply_all(self.clock.now());
         }
     }
 }
 
 /// The result of `work`, if it ends within `time`.
-async fn within<T>(time: Duration, work: BusFuture<'_, T>) -> Result<T, BusError> {
+pub(super) async fn within<T>(time: Duration, work: BusFuture<'_, T>) -> Result<T, BusError> {
     let late = |_| BusError::new(format!("it has not answered for {} s", time.as_secs()));
     tokio::time::timeout(time, work).await.map_err(late)?
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::transport::{EngineClock, read_policy};
 use mcp_resources_engine::connection::{Arrival, Connection, ConnectionKind};
 use mcp_resources_engine::engine::{BusCounts, Engine, EngineOptions, ServerInfo};
+use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::seal::SealKey;
 use std::collections::BTreeSet;
@@ -32,12 +33,17 @@ fn uri(number: usize) -> String {
 }
 
 fn engine(name: &str, secret: Option<&str>) -> Arc<Engine> {
+    with_policy(name, secret, r#"{"deny": ["note://hidden"]}"#)
+}
+
+fn with_policy(name: &str, secret: Option<&str>, policy: &str) -> Arc<Engine> {
     let info = ServerInfo { name: name.into(), version: "1".into(), ..ServerInfo::default() };
     let mut options = EngineOptions::default();
     options.keys =
         secret.map(|secret| SealKey::from_secret(secret.as_bytes()).unwrap()).into_iter().collect();
     options.metrics = true;
-    options.guard = read_policy(r#"{"deny": ["note://hidden"]}"#).unwrap();
+    options.guard = read_policy(policy).unwrap();
+    options.shares_rates = true;
     let engine = Engine::new(info, options).unwrap();
     let handler = engine.new_handler();
     let template = mcp_resources_engine::resource::Template::new("note://{id}");
@@ -71,9 +77,15 @@ impl Process {
     }
 
     fn send(&mut self, message: &str) {
-        let principal = Principal::local();
-        let arrival = Arrival { message: message.as_bytes(), principal: &principal, header_check: None };
-        drop(self.client.message(arrival, self.clock.now(), &mut Vec::new()));
+        self.ask(message, &Principal::local());
+    }
+
+    /// The answer to a message of a principal, if the engine knows it.
+    fn ask(&mut self, message: &str, principal: &Principal) -> String {
+        let arrival = Arrival { message: message.as_bytes(), principal, header_check: None };
+        let mut out = Vec::new();
+        drop(self.client.message(arrival, self.clock.now(), &mut out));
+        String::from_utf8(out).unwrap()
     }
 
     /// Takes what the client is notified of by now.
@@ -232,6 +244,65 @@ fn after_a_gap_everything_is_announced() {
         "{lines:?}"
     );
     assert_eq!(lines[1], "the bus memory: is back");
+}
+
+/// The lists that a client gets of two processes by turns.
+fn lists(processes: &mut [Process], principal: &Principal, rounds: usize) -> usize {
+    let list = r#"{"jsonrpc":"2.0","id":7,"method":"resources/list"}"#;
+    let mut accepted = 0;
+    for _ in 0..rounds {
+        for process in &mut *processes {
+            let answer = process.ask(list, principal);
+            accepted += usize::from(answer.contains("\"result\""));
+        }
+        std::thread::sleep(Duration::from_millis(15));
+    }
+    accepted
+}
+
+/// Two processes count a client together; while the store cannot be used, each counts for itself, and says so once.
+#[test]
+fn processes_count_requests_together() {
+    const POLICY: &str = r#"{"rate": {"list": {"per_second": 0.001, "burst": 10}, "shared": true}}"#;
+    let bus = MemoryBus::default();
+    let start = || Process::with(with_policy("notes", Some(SECRET), POLICY), &bus, 1);
+    let mut ours = [start(), start()];
+    connected(&mut ours);
+    let accepted = lists(&mut ours, &Principal::new("ada"), 15);
+    assert!((10..=12).contains(&accepted), "{accepted}");
+    assert_eq!(lists(&mut ours[..1], &Principal::new("ada"), 3), 0);
+    // The client of a process on stdio is another one in each.
+    assert_eq!(lists(&mut ours, &Principal::local(), 15), 20);
+    bus.set_faults(MemoryFaults { is_cut: true, ..MemoryFaults::default() });
+    assert_eq!(lists(&mut ours, &Principal::new("bob"), 15), 20);
+    let lines = ours[0].lines.lock().unwrap();
+    let said: Vec<_> = lines.iter().filter(|line| line.starts_with("the shared rates at memory:")).collect();
+    assert_eq!(said.len(), 1, "{lines:?}");
+    assert!(said[0].ends_with("because the test has cut it; until they can, each process counts for itself"));
+}
+
+/// A clock that jumps changes the metric of the lag, and nothing else: rates and pauses are of the monotonic clock.
+#[test]
+fn a_clock_that_jumps_loses_nothing() {
+    let bus = MemoryBus::default();
+    let mut ours = [Process::start(&bus, 3), Process::start(&bus, 3)];
+    connected(&mut ours);
+    let [first, second] = &mut ours;
+    let now = first.clock.now();
+    for (at, unix) in [0, now.unix + 86_400_000, u64::MAX, now.unix - 86_400_000].into_iter().enumerate() {
+        first.clock.set(Some(Now { tick: now.tick + at as u64, unix }));
+        first.updated(at % 3);
+        wait("told", || {
+            second.listen();
+            second.told.remove(&uri(at % 3))
+        });
+    }
+    assert_eq!((second.counts().received, second.counts().lost, second.counts().ignored), (4, 0, 0));
+    // The other side's clock, too: what it has received stays received.
+    let now = second.clock.now();
+    second.clock.set(Some(Now { tick: now.tick + 10, unix: 5 }));
+    first.updated(1);
+    wait("received", || second.counts().received == 5);
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! The thread of the bus: it has a tokio runtime of its own, so servers of every language have it, and handlers never delay it.
 
 use super::Bus;
-use super::log::{BusLog, WriteLine};
+use super::log::{BusLog, RateLog, WriteLine};
 use super::message::MessageSeal;
 use super::queue::BusQueue;
-use super::task::{BusCounters, BusTask};
+use super::rates::{RateQueue, RateTask};
+use super::task::{BusCounters, BusTask, ChangeReceiver};
 use crate::sync::Mutex;
 use crate::transport::EngineClock;
 use arc_swap::ArcSwap;
 use mcp_resources_engine::engine::{BusCounts, ChangeSink, Engine, SharedChange};
+use mcp_resources_engine::guard::{RateNames, RateSink, UsedRate};
+use mcp_resources_engine::seal::SealKey;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,10 +32,19 @@ pub struct BusThread {
 /// What a thread is made of, in this process and in one that is forked from it.
 struct BusParts {
     bus: Arc<dyn Bus>,
-    engine: Weak<Engine>,
+    receiver: Weak<dyn ChangeReceiver>,
+    group: BusGroup,
     clock: Arc<EngineClock>,
     sink: Arc<BusSink>,
     log: Arc<BusLog>,
+    rate_log: Arc<RateLog>,
+}
+
+/// What the processes of a server have in common.
+pub(super) struct BusGroup {
+    /// The name of the server.
+    pub(super) server: String,
+    pub(super) keys: Vec<SealKey>,
 }
 
 struct RunningBus {
@@ -42,10 +54,12 @@ struct RunningBus {
     process: u32,
 }
 
-/// Puts the engine's changes into the queue of this process.
+/// Puts the engine's changes, and the use of shared rates, into the queues of this process.
 struct BusSink {
     /// Replaced in a forked process: a thread of its parent may have held a lock of the queue.
     queue: ArcSwap<BusQueue>,
+    /// Replaced as well.
+    rates: ArcSwap<RateQueue>,
     counters: Arc<BusCounters>,
     log: Arc<BusLog>,
 }
@@ -68,6 +82,12 @@ impl ChangeSink for BusSink {
     }
 }
 
+impl RateSink for BusSink {
+    fn used(&self, used: UsedRate) {
+        self.rates.load().push(used);
+    }
+}
+
 impl BusThread {
     /// Connects `engine` with `bus` from now on: its own changes are sent, those of other processes are applied. `write`
     /// gets a line when the bus is lost, and one when it is back. Never waits for the bus.
@@ -81,17 +101,44 @@ impl BusThread {
         clock: Arc<EngineClock>,
         write: impl Fn(String) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let write: WriteLine = Arc::new(write);
-        let log = Arc::new(BusLog::new(bus.name(), write));
-        let sink =
-            Arc::new(BusSink { queue: ArcSwap::default(), counters: Arc::default(), log: log.clone() });
-        let parts = BusParts { bus, engine: Arc::downgrade(engine), clock, sink: sink.clone(), log };
-        let running = parts.begin()?;
-        if !engine.share_changes(sink) {
-            running.end();
+        let has_rates = bus.rates().is_some();
+        let receiver: Weak<Engine> = Arc::downgrade(engine);
+        let group = BusGroup { server: engine.first_name().to_owned(), keys: engine.options().keys.clone() };
+        let thread = Self::begin(bus, receiver, group, clock, write)?;
+        if !engine.share_changes(thread.parts.sink.clone()) {
             return Err(io::Error::other("the server has a bus already"));
         }
+        if has_rates {
+            engine.share_rates(thread.parts.sink.clone());
+        }
+        Ok(thread)
+    }
+
+    /// Joins the processes of a server.
+    pub(super) fn begin(
+        bus: Arc<dyn Bus>,
+        receiver: Weak<impl ChangeReceiver + 'static>,
+        group: BusGroup,
+        clock: Arc<EngineClock>,
+        write: impl Fn(String) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let write: WriteLine = Arc::new(write);
+        let rate_log = Arc::new(RateLog::new(bus.name(), write.clone()));
+        let log = Arc::new(BusLog::new(bus.name(), write));
+        let sink = Arc::new(BusSink {
+            queue: ArcSwap::default(),
+            rates: ArcSwap::default(),
+            counters: Arc::default(),
+            log: log.clone(),
+        });
+        let parts = BusParts { bus, receiver, group, clock, sink, log, rate_log };
+        let running = parts.begin()?;
         Ok(Self { parts, running: Mutex::new(Some(running)) })
+    }
+
+    /// Sends a change to the other processes.
+    pub(super) fn announce(&self, change: SharedChange) {
+        self.parts.sink.changed(change);
     }
 
     /// Call this in a forked process whose parent may have the thread: it gets a thread of its own, and what its parent has
@@ -106,6 +153,9 @@ impl BusThread {
         std::mem::forget(running.take());
         // Dropping the parent's queue touches none of its locks, but its waiters may be in use: it is left where it is.
         std::mem::forget(self.parts.sink.queue.swap(Arc::default()));
+        let rates = self.parts.sink.rates.swap(Arc::default());
+        rates.abandon();
+        std::mem::forget(rates);
         self.parts.log.forked();
         *running = self.parts.begin().ok();
     }
@@ -120,23 +170,33 @@ impl BusThread {
 
 impl BusParts {
     fn begin(&self) -> io::Result<RunningBus> {
-        let engine = self.engine.upgrade().ok_or_else(|| io::Error::other("the server has ended"))?;
         let no_keys = || io::Error::other("a bus needs keys, which all processes of the server share");
-        let seal = MessageSeal::new(&engine.options().keys, engine.first_name()).ok_or_else(no_keys)?;
+        let seal = MessageSeal::new(&self.group.keys, &self.group.server).ok_or_else(no_keys)?;
+        let first = self.group.keys.first().ok_or_else(no_keys)?;
         let mut random = [0; 24];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
         let (name, seed) = random.split_at(16);
+        let seed = seed.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+        let rates = RateTask {
+            bus: self.bus.clone(),
+            clock: self.clock.clone(),
+            topic: self.group.server.clone(),
+            names: RateNames::new(first, &self.group.server),
+            queue: self.sink.rates.load_full(),
+            log: self.rate_log.clone(),
+            seed: seed.rotate_left(32),
+        };
         let task = BusTask {
             bus: self.bus.clone(),
-            engine: self.engine.clone(),
+            receiver: self.receiver.clone(),
             clock: self.clock.clone(),
             seal,
-            topic: engine.first_name().to_owned(),
+            topic: self.group.server.clone(),
             queue: self.sink.queue.load_full(),
             counters: self.sink.counters.clone(),
             log: self.log.clone(),
             origin: name.iter().map(|byte| format!("{byte:02x}")).collect(),
-            seed: seed.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte)),
+            seed,
         };
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();
@@ -145,7 +205,7 @@ impl BusParts {
             runtime.block_on(async {
                 tokio::select! {
                     () = stopped.notified() => {}
-                    () = task.run() => {}
+                    () = async { tokio::join!(task.run(), rates.run()); } => {}
                 }
             });
             // A name that is being resolved must not keep the program alive.
