@@ -65,7 +65,7 @@ class Build:
 
     def wheel(self, out: Path) -> Path:
         """The wheel, for every Python from 3.11 on."""
-        tag = ("--compatibility", self.target.wheel) if self.profile == "release" else ()
+        tag = ("--compatibility", self.target.wheel, "--compression-level=9") if self.profile == "release" else ()
         maturin = Path(sys.executable).with_name("maturin")
         run(
             "maturin build",

@@ -112,19 +112,7 @@ def _wheel(build: Build, out: Path, *, limits: bool) -> None:
         print(f"   auditwheel: {build.target.wheel}")
 
 
-def _smaller(archive: Path) -> None:
-    import deflate
-
-    before, start = archive.stat().st_size, time.monotonic()
-    (deflate.zip if archive.suffix == ".whl" else deflate.gzip)(archive)
-    after = archive.stat().st_size
-    took = time.monotonic() - start
-    print(f"   {archive.name}: {before / MEGABYTE:.3f} MB, compressed again {after / MEGABYTE:.3f} MB, {took:.0f} s")
-
-
 def _limited(path: Path, kind: str, *, limits: bool) -> None:
-    if limits and path.suffix == kind:
-        _smaller(path)
     size = path.stat().st_size
     if limits and size > SIZES[kind]:
         most = SIZES[kind] / MEGABYTE

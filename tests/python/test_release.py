@@ -24,7 +24,6 @@ sys.path += [str(ROOT / "release"), str(ROOT / "tests" / "checks")]
 import archives
 import collect
 import compile as compiling
-import deflate
 import dist
 import metadata
 import plan
@@ -203,39 +202,6 @@ def test_an_archive_has_the_same_bytes_in_every_run(tmp_path: Path) -> None:
         found = {member.name: (member.mode, member.uid, member.uname) for member in archive}
     assert found["own/program"] == (0o755, 0, "")
     assert found["own/deep/text"] == (0o644, 0, "")
-
-
-def test_what_is_compressed_again_is_smaller_and_has_the_same_content(tmp_path: Path) -> None:
-    text = "".join(f"line {number} of {number % 7}\n" for number in range(3000)).encode()
-    wheel = tmp_path / "a.whl"
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as whole:
-        for name, content, mode in (("a/text", text, 0o644), ("a/program", b"#!", 0o755), ("é", b"", 0o600)):
-            member = zipfile.ZipInfo(name, (2026, 11, 28, 12, 30, 58))
-            member.compress_type = zipfile.ZIP_DEFLATED
-            member.external_attr = (0o100000 | mode) << 16
-            whole.writestr(member, content)
-    before = wheel.stat().st_size
-
-    def members() -> list[tuple[object, ...]]:
-        with zipfile.ZipFile(wheel) as whole:
-            assert whole.testzip() is None
-            kept = ("filename", "date_time", "external_attr", "create_system", "CRC", "file_size")
-            return [(*(getattr(one, key) for key in kept), whole.read(one)) for one in whole.infolist()]
-
-    found = members()
-    deflate.zip(wheel)
-    assert members() == found
-    assert wheel.stat().st_size < before
-
-    folder = tmp_path / "own"
-    folder.mkdir()
-    (folder / "text").write_bytes(text)
-    archive = archives.tar(folder, tmp_path / "a.tgz")
-    before = archive.stat().st_size
-    deflate.gzip(archive)
-    assert archive.stat().st_size < before
-    with tarfile.open(archive) as whole:
-        assert whole.extractfile("own/text").read() == text
 
 
 def test_a_bundle_starts_its_program_with_the_chosen_folders(tmp_path: Path) -> None:
