@@ -153,6 +153,9 @@ fn a_change_in_one_process_reaches_the_others_once() {
     });
     processes[0].updated(1);
     processes[0].engine.updated("note://hidden", processes[0].clock.now()).unwrap();
+    // In one message or in two.
+    wait("received", || [0, 1, 2].map(|at| processes[at].counts().received) == [0, 2, 2]);
+    wait("sent", || processes[0].counts().sent == 2);
     for process in &mut processes {
         wait("told", || {
             process.listen();
@@ -160,8 +163,6 @@ fn a_change_in_one_process_reaches_the_others_once() {
         });
         assert_eq!(process.told.iter().collect::<Vec<_>>(), ["note://1"]);
     }
-    assert_eq!([0, 1, 2].map(|at| processes[at].counts().received), [0, 2, 2]);
-    assert_eq!(processes[0].counts().sent, 2);
     assert!(processes.iter().all(|process| process.counts().ignored == 0 && process.counts().lost == 0));
     // A provider's report stays here: its watcher runs in the others too.
     processes[0].engine.updated_here("note://2", None, processes[0].clock.now()).unwrap();
@@ -255,7 +256,8 @@ fn lists(processes: &mut [Process], principal: &Principal, rounds: usize) -> usi
             let answer = process.ask(list, principal);
             accepted += usize::from(answer.contains("\"result\""));
         }
-        std::thread::sleep(Duration::from_millis(15));
+        // Longer than a report takes, also on a busy machine.
+        std::thread::sleep(Duration::from_millis(60));
     }
     accepted
 }
@@ -269,7 +271,7 @@ fn processes_count_requests_together() {
     let mut ours = [start(), start()];
     connected(&mut ours);
     let accepted = lists(&mut ours, &Principal::new("ada"), 15);
-    assert!((10..=12).contains(&accepted), "{accepted}");
+    assert!((10..=14).contains(&accepted), "{accepted}");
     assert_eq!(lists(&mut ours[..1], &Principal::new("ada"), 3), 0);
     // The client of a process on stdio is another one in each.
     assert_eq!(lists(&mut ours, &Principal::local(), 15), 20);

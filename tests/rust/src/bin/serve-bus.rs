@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .key(SealKey::from_secret(b"0f1e2d3c4b5a69788796a5b4c3d2e1f0")?)
         .guard(read_policy(&next()?)?)
         .bus(bus)
-        .template("note://{id}", async |request| request.uri().to_owned())
+        .template("note://{id}", async |request| request.uri)
         .build()?;
     let told = server.clone();
     std::thread::spawn(move || {
