@@ -348,6 +348,12 @@ export interface ServerEntry {
    * such as `"10min"`, or milliseconds.
    */
   readonly idle?: number | string;
+  /**
+   * Whether each client has a process of `command`, or a connection to `url`, of its own for its calls, so that a
+   * server from before 2026-07-28 can ask it for input, and log to it. At a `url`, clients that can be asked always
+   * have one. Default `false`.
+   */
+  readonly perClient?: boolean;
 }
 
 /** The options of {@link skills}, for all directories. */

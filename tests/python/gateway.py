@@ -139,7 +139,8 @@ class Agent:
 class LegacyAgent:
     """A session of 2025-11-25 over HTTP with a token. Every message that it gets is checked against the schema."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, capabilities: dict[str, Any] | None = None) -> None:
+        self.capabilities = capabilities or {}
         self.http = httpx2.Client(
             base_url=url,
             headers={"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}"},
@@ -148,7 +149,7 @@ class LegacyAgent:
 
     def __enter__(self) -> Self:
         info = {"name": "test", "version": "1"}
-        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+        params = {"protocolVersion": "2025-11-25", "capabilities": self.capabilities, "clientInfo": info}
         body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
         answered = self.http.post("", json=body)
         check_message(messages_of(answered)[-1], body, "2025-11-25")
@@ -159,6 +160,21 @@ class LegacyAgent:
 
     def __exit__(self, *_: object) -> None:
         self.http.close()
+
+    def converse(self, id: object, tool: str, about: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Calls a tool that asks one question, and accepts with `about`. The question and the answer to the call."""
+        params = {"name": tool, "arguments": {"about": about}}
+        body = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
+        heard: list[dict[str, Any]] = []
+        with self.http.stream("POST", "", json=body) as answered:
+            for line in answered.iter_lines():
+                if line.startswith("data: {"):
+                    heard.append(json.loads(line.removeprefix("data: ")))
+                    if "method" in heard[-1]:
+                        result = {"action": "accept", "content": {"said": about}}
+                        self.http.post("", json={"jsonrpc": "2.0", "id": heard[-1]["id"], "result": result})
+        asks, done = heard
+        return asks, done
 
     def ask(self, id: object, method: str, params: dict[str, Any] | None = None) -> Any:
         body = {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vectors import ROOT
 
 sys.path.append(str(ROOT / "tests" / "peers"))
-from peers import LEGACY, MODERN, PEERS, Era, Peer, Transport, ensure, serving
+from peers import LEGACY, MODERN, NODE, PEERS, Era, Peer, Transport, ensure, serving
 
 __all__ = [
     "BELOW",
@@ -15,6 +15,7 @@ __all__ = [
     "LEGACY",
     "LISTED",
     "MODERN",
+    "NODE",
     "PEERS",
     "TRANSPORTS",
     "UNTOLD",

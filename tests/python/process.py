@@ -83,9 +83,10 @@ class Server:
         given = dict(params or {})
         self.request(id, method, given | {"_meta": meta | given.get("_meta", {})})
 
-    def initialize(self, revision: str = "2025-11-25") -> Message:
+    def initialize(self, revision: str = "2025-11-25", capabilities: Message | None = None) -> Message:
         """Shakes hands."""
-        params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        info = {"name": "test", "version": "1"}
+        params = {"protocolVersion": revision, "capabilities": capabilities or {}, "clientInfo": info}
         self.request("initialize", "initialize", params)
         result = self.response("initialize")["result"]
         self.negotiated = result["protocolVersion"]

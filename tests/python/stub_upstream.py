@@ -6,7 +6,9 @@ The argument is a JSON object: `name`, `era` ("legacy", the default, or "modern"
 (its cursors turn in a circle of so many), `twice` (every entry stands twice), `noise` (an answer to nothing before each
 answer), `lies` (contents under another URI too), `flood` (bytes of one read), `ends_on` (a file whose presence lets a
 read end it), `asks` (its tools ask for input first, in the modern era), `asks_reads` (its reads do), `logs` (its tools
-log a warning, where a request wants log messages).
+log a warning, where a request wants log messages), `modern_on` (a file whose presence at the start makes it modern),
+`questions` (pairs of a method and params: its tool `ask` sends them as requests, in the legacy era, and answers with
+the results).
 
 Its tool `set` changes a resource and says so; `add` and `remove` change the list; `slow` reports progress until it is
 cancelled.
@@ -21,15 +23,20 @@ from typing import Any
 
 spec: dict[str, Any] = json.loads(sys.argv[1])
 name = spec.get("name", "stub")
-modern = spec.get("era") == "modern"
+modern = spec.get("era") == "modern" or Path(spec.get("modern_on", "")).is_file()
 resources: dict[str, str] = dict(spec.get("resources", {}))
 resources |= {f"many://{name}/{number:05}": f"{number}" for number in range(spec.get("count", 0))}
-tools: dict[str, Any] = dict.fromkeys(["set", "add", "remove", "slow", "fail", "echo"]) | spec.get("tools", {})
+tools: dict[str, Any] = dict.fromkeys(
+    ["set", "add", "remove", "slow", "fail", "echo", *(["ask"] if "questions" in spec else [])]
+) | spec.get("tools", {})
 if spec.get("only_tools") is not None:
     tools = spec["only_tools"]
 subscribed: set[str] = set()
 listens: dict[Any, dict[str, Any]] = {}
 cancelled: set[Any] = set()
+replies: dict[Any, dict[str, Any]] = {}
+replied = threading.Condition()
+level: list[str] = []
 lock = threading.Lock()
 
 
@@ -96,7 +103,7 @@ def initialize(id: Any, params: dict[str, Any]) -> None:
         "tools": {"listChanged": True},
         "prompts": {"listChanged": True},
         "completions": {},
-    }
+    } | ({"logging": {}} if spec.get("logs") else {})
     about = {"name": name, "version": "1"}
     more = {"instructions": spec["instructions"]} if "instructions" in spec else {}
     if modern:
@@ -160,6 +167,16 @@ def last(id: Any, token: Any, steps: int) -> bool:
     return True
 
 
+def ask_client(id: Any, about: object) -> dict[str, Any]:
+    """Sends the questions as requests, and waits for the answers to all."""
+    asked = {f"{id} {number}": pair for number, pair in enumerate(spec["questions"])}
+    for own, (method, params) in asked.items():
+        send({"id": own, "method": method, "params": params | ({"message": about} if about else {})})
+    with replied:
+        replied.wait_for(lambda: all(own in replies for own in asked) or id in cancelled, 60)
+    return {own: replies.get(own) for own in asked}
+
+
 def call(id: Any, params: dict[str, Any]) -> None:
     tool, given, meta = params["name"], params.get("arguments", {}), params.get("_meta", {})
     if tool not in tools:
@@ -176,6 +193,11 @@ def call(id: Any, params: dict[str, Any]) -> None:
         send(
             {"method": "notifications/message", "params": {"level": "warning", "logger": name, "data": {"tool": tool}}}
         )
+    if spec.get("logs") and not modern and (level or spec["logs"] == "unasked"):
+        send({"method": "notifications/message", "params": {"level": "warning", "logger": name, "data": level[-1:]}})
+    if tool == "ask":
+        found = list(ask_client(id, given.get("about")).values())
+        return answer(id, {"content": [{"type": "text", "text": json.dumps(found)}]})
     text = json.dumps({"server": name, "tool": tool, "arguments": given, "meta": sorted(meta)})
     return answer(id, {"content": [{"type": "text", "text": text}], "_meta": tools[tool] or {}, "odd": [1, 2.50]})
 
@@ -244,8 +266,15 @@ def listen(id: Any, params: dict[str, Any]) -> None:
 
 
 def cancel(_: Any, params: dict[str, Any]) -> None:
-    cancelled.add(params.get("requestId"))
+    with replied:
+        cancelled.add(params.get("requestId"))
+        replied.notify_all()
     listens.pop(params.get("requestId"), None)
+
+
+def set_level(id: Any, params: dict[str, Any]) -> None:
+    level.append(params["level"])
+    answer(id, {})
 
 
 METHODS = {
@@ -263,11 +292,17 @@ if modern:
     METHODS |= {"server/discover": initialize, "subscriptions/listen": listen}
 else:
     METHODS |= {"initialize": initialize, "resources/subscribe": subscribe, "resources/unsubscribe": unsubscribe}
+    METHODS |= {"logging/setLevel": set_level}
 
 
 def handle(message: dict[str, Any]) -> None:
     method, id = str(message.get("method")), message.get("id")
     log(message)
+    if "method" not in message:
+        with replied:
+            replies[id] = {key: message[key] for key in ("result", "error") if key in message}
+            replied.notify_all()
+        return
     if method in spec.get("hang", []) or "*" in spec.get("hang", []):
         return
     if method in METHODS:

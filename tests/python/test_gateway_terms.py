@@ -322,3 +322,31 @@ def test_pages_follow_in_the_older_era(gateway: Start) -> None:
             server.request(f"call {tool}", "tools/call", {"name": tool, "arguments": {}})
             result = server.response(f"call {tool}")["result"]
             assert result["_meta"]["ui"]["resourceUri"] == tools[tool]
+
+
+def test_another_era_after_a_restart(gateway: Start, tmp_path: Path) -> None:
+    """Bad input: a server that returns in the other era is read, called, listed and watched as before."""
+    mark, other = tmp_path / "end", tmp_path / "modern"
+    spec = {"resources": {"note://x": "x"}, "ends_on": str(mark), "modern_on": str(other)}
+    with gateway({"a": stub("a", **spec)}) as server:
+        server.initialize()
+        server.request("s", "resources/subscribe", {"uri": "note://x"})
+        server.response("s")
+        for is_modern in (True, False):
+            assert read(server, "note://x") == "x"
+            other.write_text("") if is_modern else other.unlink()
+            mark.write_text("")
+            server.modern(f"ends {is_modern}", "resources/read", {"uri": "note://x"})
+            time.sleep(0.3)
+            mark.unlink()
+            server.response(f"ends {is_modern}")
+            assert eventually(lambda: read(server, "note://x") == "x", 10)
+            given = {"name": "set", "arguments": {"uri": "note://x", "text": "x"}}
+            server._kept.clear()
+            assert "result" in server.ask(f"set {is_modern}", "tools/call", given)
+            message = server.next(5)
+            assert message is not None
+            assert message["method"] == "notifications/resources/updated"
+            assert [item["uri"] for item in server.ask(f"l {is_modern}", "resources/list")["result"]["resources"]] == [
+                "note://x"
+            ]

@@ -23,6 +23,7 @@ RESULTS = {
     "ping": "EmptyResult",
     "resources/subscribe": "EmptyResult",
     "resources/unsubscribe": "EmptyResult",
+    "logging/setLevel": "EmptyResult",
     "resources/list": "ListResourcesResult",
     "resources/templates/list": "ListResourceTemplatesResult",
     "resources/read": "ReadResourceResult",
@@ -44,6 +45,12 @@ NOTIFICATIONS = {
     "notifications/cancelled": "CancelledNotification",
     "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
 }
+QUESTIONS = {
+    "elicitation/create": "ElicitRequest",
+    "sampling/createMessage": "CreateMessageRequest",
+    "roots/list": "ListRootsRequest",
+}
+"""Requests of a server to a legacy client."""
 
 
 def directory(name: str) -> Path | None:
@@ -80,7 +87,10 @@ def check(revision: str, definition: str, value: object) -> None:
 def check_message(message: dict[str, Any], asked: dict[str, Any] | None, negotiated: str | None) -> None:
     """Holds what a server sent to its definition: `asked` is the request that it answers, if it is a response."""
     if "method" in message:
-        assert "id" not in message, "R-019: no requests of the server's here"
+        if "id" in message:
+            assert negotiated is not None, "R-019: a modern client gets no requests"
+            check(negotiated, QUESTIONS[message["method"]], message)
+            return
         meta = message.get("params", {}).get("_meta", {})
         of_listen = SUBSCRIPTION_ID in meta or message["method"] == "notifications/cancelled"
         revision = MODERN if of_listen or negotiated is None else negotiated

@@ -302,3 +302,7 @@ class ServerEntry(TypedDict, total=False):
     idle: int | str
     """The time without requests and subscriptions after which the server is ended. Default: it is never ended. A text
     such as `"10min"`, or milliseconds."""
+    per_client: bool
+    """Whether each client has a process of `command`, or a connection to `url`, of its own for its calls, so that a
+    server from before 2026-07-28 can ask it for input, and log to it. At a `url`, clients that can be asked always have
+    one. Default `False`."""

@@ -348,9 +348,10 @@ pub(crate) struct Browse {
     pub(crate) no_open: bool,
 }
 
-/// Check a server for mistakes
+/// Check a server for mistakes, or the servers of a gateway
 #[derive(Args, Debug)]
-#[command(after_help = "Exit status: 0 no mistakes, 1 mistakes found, 2 check failed
+#[command(after_help = "With a file of several servers or agents and no name: what a gateway cannot
+merge. Exit status: 0 no mistakes, 1 mistakes found, 2 check failed
 Example: mcp-resources lint -- python server.py")]
 pub(crate) struct LintArgs {
     #[command(flatten)]

@@ -89,9 +89,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
             connect::with(notify.server.clone(), async |client| notify::run(&notify, client).await)
         }
         Command::Browse(browse) => browse::run(&browse),
-        Command::Lint(lint) => {
-            lint::status(connect::with(lint.server.clone(), async |client| lint::run(&lint, client).await))
-        }
+        Command::Lint(lint) => lint::lint(&lint),
         Command::Install(install) => install::run(&install),
         Command::Uninstall(uninstall) => install::remove(&uninstall),
         Command::Completions(completions) => completions::script(&completions),

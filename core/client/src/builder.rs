@@ -25,6 +25,8 @@ pub struct ClientBuilder {
     revision: Option<Revision>,
     info: Option<ClientImplementation>,
     answers: HashMap<String, Answers>,
+    capabilities: Option<String>,
+    refusal: Option<String>,
     note: Option<NoteFn>,
     left_out: Option<NoteFn>,
     notified: Option<NotifiedFn>,
@@ -102,6 +104,24 @@ impl ClientBuilder {
         answer: impl Fn(ClientQuestion) -> Answer + Send + Sync + 'static,
     ) -> Self {
         self.answers.insert(method.into(), Arc::new(answer));
+        self
+    }
+
+    /// Declares these capabilities, a JSON object, instead of those that the answered questions need. Hidden, for the crate
+    /// `mcp-resources-provider-upstream`: it declares those of its own client.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: String) -> Self {
+        self.capabilities = Some(capabilities);
+        self
+    }
+
+    /// Refuses the questions of older servers that are not answered with this reason, and notes it. Hidden, for the crate
+    /// `mcp-resources-provider-upstream`: it says which key lets clients answer.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn refusal(mut self, reason: String) -> Self {
+        self.refusal = Some(reason);
         self
     }
 
@@ -195,6 +215,8 @@ impl ClientBuilder {
             options.revision = self.revision;
             options.has_exchanges = matches!(server.target, Target::Url { .. });
             options.answers = hooks.answers.keys().cloned().collect();
+            options.capabilities.clone_from(&self.capabilities);
+            options.refusal.clone_from(&self.refusal);
             options.reports_notifications = hooks.notified.is_some();
             options.limits = self.limits.clone();
             options.limits.timeout = server.timeout.or(self.timeout).unwrap_or(options.limits.timeout);

@@ -7,9 +7,11 @@
 mod absent;
 mod gather;
 mod judge;
+mod servers;
 
 use crate::Outcome;
 use crate::args::LintArgs;
+use crate::connect;
 use crate::error::Failed;
 use crate::output::{self, plain};
 use clap::builder::styling::AnsiColor;
@@ -22,24 +24,38 @@ use std::io::{BufWriter, Write};
 /// Exit status: the server could not be checked.
 const COULD_NOT_JUDGE: u8 = 2;
 
+/// Checks a server, or what a gateway makes of the servers of a file.
+pub(crate) fn lint(args: &LintArgs) -> Outcome {
+    let outcome = match servers::whole_file(args) {
+        Some(config) => servers::run(args, &config),
+        None => connect::with(args.server.clone(), async |client| run(args, client).await),
+    };
+    status(outcome)
+}
+
 /// Checks the server, and writes the findings.
-pub(crate) async fn run(args: &LintArgs, client: &Client) -> Outcome {
+async fn run(args: &LintArgs, client: &Client) -> Outcome {
     let seen = gather::all(client, args.limit).await?;
     let findings = judge::all(&seen);
+    write(args, &findings)?;
+    output::say("note", &summary(&findings, &seen));
+    Ok(u8::from(!findings.is_empty()))
+}
+
+fn write(args: &LintArgs, findings: &[Finding]) -> Result<(), Failed> {
     let mut out = BufWriter::new(anstream::stdout());
-    for finding in &findings {
+    for finding in findings {
         match args.json {
             true => writeln!(out, "{}", output::json(&as_json(finding).to_string()))?,
             false => write!(out, "{}", for_people(finding))?,
         }
     }
     out.flush()?;
-    output::say("note", &summary(&findings, &seen));
-    Ok(u8::from(!findings.is_empty()))
+    Ok(())
 }
 
 /// The error for a server that cannot be reached.
-pub(crate) fn status(outcome: Outcome) -> Outcome {
+fn status(outcome: Outcome) -> Outcome {
     match outcome {
         Err(Failed::Message { text, .. }) => Err(Failed::Message { text, status: COULD_NOT_JUDGE }),
         other => other,
@@ -70,17 +86,21 @@ fn for_people(finding: &Finding) -> String {
     )
 }
 
-fn summary(findings: &[Finding], seen: &SeenResource) -> String {
-    let found = match findings.len() {
+fn counted(findings: &[Finding]) -> String {
+    match findings.len() {
         0 => "no mistakes found".to_owned(),
         1 => "1 mistake found".to_owned(),
         count => format!("{count} mistakes found"),
-    };
+    }
+}
+
+fn summary(findings: &[Finding], seen: &SeenResource) -> String {
+    let found = counted(findings);
     let resources = seen.resources.count;
     let templates = seen.templates.count;
-    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let resources = counted(resources, "resource");
-    let templates = counted(templates, "template");
+    let number_of = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let resources = number_of(resources, "resource");
+    let templates = number_of(templates, "template");
     match seen.has_resources {
         true => format!("{found} in {resources} ({} read) and {templates}", seen.reads.len()),
         false => "the server has no resources".to_owned(),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) type JsonEntry = Map<String, Value>;
 
 /// The keys with a meaning here.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "command",
     "args",
     "env",
@@ -26,6 +26,7 @@ const KNOWN: [&str; 16] = [
     "tools",
     "timeout",
     "idle",
+    "per_client",
     "prefix",
     "type",
     "disabled",
@@ -106,7 +107,7 @@ pub(super) fn check_keys(at: &str, entry: &JsonEntry) -> Result<(), String> {
                 ));
             }
             "type" => drop(transport(&path, value)?),
-            "disabled" | "enabled" if !value.is_boolean() => {
+            "disabled" | "enabled" | "per_client" if !value.is_boolean() => {
                 return Err(format!("{path} must be true or false, not {}", kind(value)));
             }
             key if KNOWN.contains(&key) || IGNORED.contains(&key) || is_comment(key) => {}
@@ -219,6 +220,7 @@ pub(super) fn resolve(
         prefix: entry.get("prefix").and_then(Value::as_str).map(str::to_owned),
         tools: entry.get("tools").map(|value| tools(&join(at, "tools"), value)).transpose()?.flatten(),
         idle: entry.get("idle").map(|value| idle(&join(at, "idle"), value)).transpose()?,
+        per_client: entry.get("per_client") == Some(&Value::Bool(true)),
         credentials: credentials(at, entry, scope)?,
     })
 }

@@ -95,6 +95,8 @@ pub struct ServerConfig {
     pub tools: Option<Vec<String>>,
     /// The time without a request after which a gateway ends the server, in ms; `None` for never.
     pub idle: Option<Millis>,
+    /// Whether a gateway has a connection, or a process, of its own for the calls of each client.
+    pub per_client: bool,
     /// The client's credentials for tokens of an authorization server. For a server over HTTP.
     pub credentials: Option<ClientCredentials>,
 }
@@ -112,6 +114,7 @@ impl ServerConfig {
             prefix: None,
             tools: None,
             idle: None,
+            per_client: false,
             credentials: None,
         }
     }

@@ -24,7 +24,7 @@ pub(super) struct CallTask {
     method: String,
     /// The value of the extension's `name_param`, for which the method is called.
     name: String,
-    asker: InputClient,
+    pub(super) asker: InputClient,
     /// Whether the request carried input responses or a state: its result must not be cached.
     retried: bool,
 }

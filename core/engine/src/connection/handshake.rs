@@ -5,7 +5,7 @@ use super::contents;
 use super::dispatch::{DispatchStep, Raw};
 use super::event::LogLevel;
 use super::request::Request;
-use super::terms::{Capabilities, SessionTerms};
+use super::terms::{ClientCapabilities, SessionTerms};
 use super::{Connection, RequestOutcome, RequestRefusal};
 use crate::jsonrpc::{Json, JsonKind};
 use crate::version::{INVALID_PARAMS, INVALID_REQUEST, Revision};
@@ -36,7 +36,7 @@ impl Connection {
         };
         self.session = Some(SessionTerms {
             revision,
-            capabilities: Capabilities::parse(hello.capabilities),
+            capabilities: ClientCapabilities::parse(hello.capabilities),
             client_info: hello.client_info.raw().into(),
             log_level: LogLevel::Info,
         });

@@ -7,7 +7,7 @@ use super::answer::{InputAsk, InputRequest, InputRequired};
 use super::logs::is_secret_name;
 use super::response::ResponseWriter;
 use super::schema;
-use super::terms::Capabilities;
+use super::terms::ClientCapabilities;
 use crate::base64;
 use crate::engine::Engine;
 use crate::jsonrpc::{self, Json, ObjectWriter};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub(super) struct InputAsks<'r, 'a> {
     pub(super) request: &'r InputRequired<'r>,
     pub(super) binding: StateBinding<'a>,
-    pub(super) capabilities: Capabilities,
+    pub(super) capabilities: ClientCapabilities,
 }
 
 /// The request that a state is valid for; it is refused everywhere else.
@@ -39,7 +39,7 @@ pub(super) struct StateBinding<'a> {
 /// The client of a pending request, and its capabilities.
 #[derive(Debug)]
 pub(super) struct InputClient {
-    pub(super) capabilities: Capabilities,
+    pub(super) capabilities: ClientCapabilities,
     pub(super) principal: Arc<Principal>,
 }
 
@@ -369,7 +369,7 @@ impl InputKind {
     }
 }
 
-impl Capabilities {
+impl ClientCapabilities {
     fn allow(self, sort: InputKind) -> bool {
         match sort {
             InputKind::Form => self.form,

@@ -46,13 +46,14 @@ mod tool_text;
 
 pub use access::{AccessRequest, HeldRequest};
 pub use answer::*;
-pub use ask::AskError;
+pub use ask::{AskError, AskLasts};
 pub use blocks::{BlockKind, ContentBlock, PromptMessage, PromptResult, ToolResult};
 pub use event::*;
 pub use gather::ContentsGatherer;
 pub use header_check::{HeaderCheck, HeaderField, Standing};
 pub use outcome::{OutcomeStatus, RequestOutcome, RequestRefusal};
 pub use reply::{Cancelled, EncodedReply, Reply};
+pub use terms::ClientCapabilities;
 
 pub(crate) use cached::EncodedContents;
 pub(crate) use list::Listed;
@@ -66,7 +67,7 @@ use crate::hub::{ConnectionId, Delivered, HubDelivery, ListenEnding};
 use crate::jsonrpc::{DecodeLimits, Envelope, OversizedLine, OwnedId, end};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
-use crate::version::{INVALID_REQUEST, Revision};
+use crate::version::{self, INVALID_REQUEST, Revision};
 use access::{AccessState, NextQuestion};
 use ask::ClientAsks;
 use batch::Batches;
@@ -407,6 +408,21 @@ impl Connection {
         now: Now,
         out: &mut Vec<u8>,
     ) -> Result<AskId, AskError> {
+        self.ask_for(method, params, AskLasts::AsRead, now, out)
+    }
+
+    /// The same, with another time within which the answer must come.
+    ///
+    /// # Errors
+    /// As [`Connection::ask`].
+    pub fn ask_for(
+        &mut self,
+        method: &str,
+        params: &str,
+        lasts: AskLasts,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Result<AskId, AskError> {
         let session = self.session.as_ref().ok_or(AskError::UseInputRequired)?;
         if self.kind == ConnectionKind::Beside {
             return Err(AskError::Attached);
@@ -419,11 +435,22 @@ impl Connection {
             return Err(AskError::LimitReached);
         }
         let members = response::members_of(params).ok_or(AskError::InvalidParams)?;
-        let ask = self.asks.begin(now.tick.saturating_add(limits.read_timeout));
+        let deadline = match lasts {
+            AskLasts::AsRead => now.tick.saturating_add(limits.read_timeout),
+            AskLasts::UntilWithdrawn => Millis::MAX,
+        };
+        let ask = self.asks.begin(deadline);
         let id = OwnedId::from(ask.0);
         Envelope::request(out, id.as_id(), method, |writer| writer.members(members.as_bytes()));
         end(out);
         Ok(ask)
+    }
+
+    /// Withdraws a request to the client: its answer is no longer wanted, and gives no event. The client is notified.
+    pub fn withdraw_ask(&mut self, ask: AskId, out: &mut Vec<u8>) {
+        if self.asks.withdraw(ask) {
+            response::notification(out, version::CANCELLED, |params| params.u64("requestId", ask.0));
+        }
     }
 
     /// Handles time-outs: answers the requests whose deadline has passed.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct NamedTask {
     entry: NamedEntry,
-    asker: InputClient,
+    pub(super) asker: InputClient,
 }
 
 /// The registration that serves a call.

@@ -15,11 +15,12 @@ use super::named::NamedTask;
 use super::read::ReadTask;
 use super::resource_tools::ResourceToolTask;
 use super::response::{self, ResponseWriter};
+use super::terms::ClientCapabilities;
 use crate::engine::Engine;
 use crate::error::{ErrorPurpose, ReadError};
 use crate::guard::Verdict;
 use crate::now::{Millis, Now};
-use crate::version;
+use crate::version::{self, Revision};
 use mcp_resources_template::uri;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -124,6 +125,30 @@ impl Reply {
     /// The URI of a read, as the client spelled it.
     pub fn uri(&self) -> Option<&str> {
         self.context.ticket.uri.as_deref()
+    }
+
+    /// The kinds of input that its client supports; `None` for a request that asks for none.
+    pub fn capabilities(&self) -> Option<ClientCapabilities> {
+        match &self.task {
+            ReplyTask::Read(task) => Some(task.asker.capabilities),
+            ReplyTask::Call(task) => Some(task.asker.capabilities),
+            ReplyTask::Named(task) => Some(task.asker.capabilities),
+            ReplyTask::Complete(_)
+            | ReplyTask::List(_)
+            | ReplyTask::ResourceTool(_)
+            | ReplyTask::Held(_)
+            | ReplyTask::Notice(_) => None,
+        }
+    }
+
+    /// The engine of its connection.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.context.engine
+    }
+
+    /// The revision under which it is answered.
+    pub fn revision(&self) -> Revision {
+        self.context.ticket.revision
     }
 
     /// Maximum size of the contents of its answer, in bytes.

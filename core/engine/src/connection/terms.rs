@@ -11,23 +11,28 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(super) struct Terms<'m> {
     pub(super) revision: Revision,
-    pub(super) capabilities: Capabilities,
+    pub(super) capabilities: ClientCapabilities,
     pub(super) client_info: ClientInfo<'m>,
     pub(super) log_level: Option<LogLevel>,
     pub(super) progress_token: Option<Json<'m>>,
 }
 
 /// The kinds of input that a client supports. An open set: unknown members are ignored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Capabilities {
-    pub(super) form: bool,
-    pub(super) url: bool,
-    pub(super) sampling: bool,
-    pub(super) sampling_tools: bool,
-    pub(super) roots: bool,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ClientCapabilities {
+    /// `elicitation` with a form.
+    pub form: bool,
+    /// `elicitation` with a URL.
+    pub url: bool,
+    /// `sampling`.
+    pub sampling: bool,
+    /// `sampling.tools`.
+    pub sampling_tools: bool,
+    /// `roots`.
+    pub roots: bool,
 }
 
-impl Capabilities {
+impl ClientCapabilities {
     pub(super) fn parse(declared: Json<'_>) -> Self {
         let mut this = Self::default();
         let Some(members) = declared.object() else { return this };
@@ -48,7 +53,7 @@ impl Capabilities {
 #[derive(Clone, Debug)]
 pub(super) struct SessionTerms {
     pub(super) revision: Revision,
-    pub(super) capabilities: Capabilities,
+    pub(super) capabilities: ClientCapabilities,
     pub(super) client_info: Arc<str>,
     pub(super) log_level: LogLevel,
 }
@@ -56,7 +61,7 @@ pub(super) struct SessionTerms {
 impl SessionTerms {
     /// The terms of a client without a stored handshake.
     pub(super) fn assumed(revision: Revision) -> Self {
-        let capabilities = Capabilities::default();
+        let capabilities = ClientCapabilities::default();
         let client_info = "{}".into();
         Self { revision, capabilities, client_info, log_level: LogLevel::Info }
     }
@@ -163,7 +168,7 @@ pub(super) fn modern<'m>(
     };
     let terms = Terms {
         revision: Revision::V2026_07_28,
-        capabilities: Capabilities::parse(capabilities),
+        capabilities: ClientCapabilities::parse(capabilities),
         client_info,
         log_level,
         progress_token: claim.progress_token(limits)?,

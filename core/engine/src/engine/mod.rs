@@ -41,7 +41,7 @@ use crate::catalog::{
 use crate::connection::{Connection, ConnectionKind, Listed, resource_tools};
 use crate::error::ReadError;
 use crate::guard::{Amounts, Guard, Policy, SharedRates};
-use crate::hub::{Counts, Hub, ListKinds};
+use crate::hub::{ConnectionId, Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
 use crate::limits::Limits;
 use crate::now::Now;
@@ -425,6 +425,11 @@ impl Engine {
     /// Whether contents must be complete before they are encoded, for redaction or a transform.
     pub(crate) fn looks_at_contents(&self) -> bool {
         self.options.transforms || self.amounts().is_some_and(|amounts| amounts.redactor().is_some())
+    }
+
+    /// Whether a legacy client, or one that listens, is still there.
+    pub fn is_connected(&self, id: ConnectionId) -> bool {
+        self.hub().is_connected(id)
     }
 
     pub(crate) fn hub(&self) -> &Hub {

@@ -4,7 +4,7 @@ use super::state::{ChannelState, ReaderId, each};
 use super::stream::EventStream;
 use super::turn::Turn;
 use crate::connection::{
-    AskError, AskId, EncodedReply, Event, HeldRequest, OutcomeStatus, RequestOutcome, RequestToken,
+    AskError, AskId, AskLasts, EncodedReply, Event, HeldRequest, OutcomeStatus, RequestOutcome, RequestToken,
 };
 use crate::now::{Millis, Now};
 
@@ -102,6 +102,7 @@ impl ChannelState {
         reader_id: ReaderId,
         method: &str,
         params: &str,
+        lasts: AskLasts,
         now: Now,
     ) -> Result<AskId, AskError> {
         let carries = |stream: &EventStream| stream.takes_events() && !stream.is_over();
@@ -109,12 +110,25 @@ impl ChannelState {
         let number = candidates.find(|number| self.streams.get(number).is_some_and(|stream| carries(stream)));
         let number = number.ok_or(AskError::NotSupported)?;
         let mut message = Vec::new();
-        let ask = self.connection.ask(method, params, now, &mut message)?;
+        let ask = self.connection.ask_for(method, params, lasts, now, &mut message)?;
         if let Some(stream) = self.streams.get_mut(&number) {
             each(&message).for_each(|line| stream.push(line.to_vec()));
             self.wakers.extend(stream.waker());
         }
         Ok(ask)
+    }
+
+    /// Withdraws a request of the server, and says so on a stream that can carry it.
+    pub(super) fn withdraw_ask(&mut self, reader_id: ReaderId, ask: AskId) {
+        let mut message = Vec::new();
+        self.connection.withdraw_ask(ask, &mut message);
+        let carries = |stream: &EventStream| stream.takes_events() && !stream.is_over();
+        let mut candidates = [Some(reader_id.stream), self.newest_notices()].into_iter().flatten();
+        let number = candidates.find(|number| self.streams.get(number).is_some_and(|stream| carries(stream)));
+        if let Some(stream) = number.and_then(|number| self.streams.get_mut(&number)) {
+            each(&message).for_each(|line| stream.push(line.to_vec()));
+            self.wakers.extend(stream.waker());
+        }
     }
 
     /// Ends the responses of cancelled requests. `completed` has the responses of batches that cancellations

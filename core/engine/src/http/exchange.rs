@@ -4,7 +4,7 @@ use super::Endpoint;
 use super::channel::Channel;
 use super::state::ReaderId;
 use super::turn::Turn;
-use crate::connection::{Answer, AskError, AskId, EncodedReply, HeldRequest, Reply, RequestToken};
+use crate::connection::{Answer, AskError, AskId, AskLasts, EncodedReply, HeldRequest, Reply, RequestToken};
 use crate::hub::ConnectionId;
 use crate::now::{Millis, Now};
 use std::sync::Arc;
@@ -97,9 +97,22 @@ impl Exchange {
     /// # Errors
     /// [`AskError`]; [`AskError::NotSupported`] also if the client has no open stream that can carry it.
     pub fn ask(&self, method: &str, params: &str, now: Now) -> Result<AskId, AskError> {
-        let asked = self.channel.with(|state| state.ask(self.reader_id, method, params, now));
+        self.ask_for(method, params, AskLasts::AsRead, now)
+    }
+
+    /// The same, with another time within which the answer must come.
+    ///
+    /// # Errors
+    /// As [`Exchange::ask`].
+    pub fn ask_for(&self, method: &str, params: &str, lasts: AskLasts, now: Now) -> Result<AskId, AskError> {
+        let asked = self.channel.with(|state| state.ask(self.reader_id, method, params, lasts, now));
         self.endpoint.note_session(&self.channel);
         asked
+    }
+
+    /// Withdraws such a request: see [`Connection::withdraw_ask`](crate::connection::Connection::withdraw_ask).
+    pub fn withdraw_ask(&self, ask: AskId) {
+        self.channel.with(|state| state.withdraw_ask(self.reader_id, ask));
     }
 
     /// Registers the waker of the writer, called once when there is something to deliver. Call this before

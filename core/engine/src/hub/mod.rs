@@ -70,6 +70,11 @@ impl Hub {
         self.lock().disconnect(id)
     }
 
+    /// Whether a connection that called [`Hub::legacy`] or [`Hub::listen`] has not ended.
+    pub(crate) fn is_connected(&self, id: ConnectionId) -> bool {
+        self.lock().connection(id).is_some()
+    }
+
     /// Registers a connection with a negotiated legacy revision: it may subscribe, and is notified of changes of
     /// `lists` (those whose `listChanged` was declared). Notifications are held back until [`Hub::ready`]
     ///. `waker` is called when there is something to deliver and there was nothing before. A second

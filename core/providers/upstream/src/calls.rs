@@ -9,10 +9,11 @@ use crate::view::{LIST, UpstreamView, failed, refused};
 use crate::wire::{self, PassedTerms};
 use mcp_resources_client::ProgressFn;
 use mcp_resources_engine::catalog::ListKind;
-use mcp_resources_engine::connection::{LogLevel, RawResult};
+use mcp_resources_engine::connection::{ClientCapabilities, LogLevel, RawResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::jsonrpc::{Json, object};
 use mcp_resources_engine::version::Revision;
+use mcp_resources_runtime::provider::AskedClient;
 use std::time::Duration;
 use tokio::time::Instant;
 use xxhash_rust::xxh3::xxh3_64;
@@ -30,6 +31,10 @@ pub(crate) struct ForeignCall<'a> {
     pub(crate) progress: Option<ProgressFn>,
     /// The least severe log messages that the client wants, and a function that gets them.
     pub(crate) log: Option<(LogLevel, LogFn)>,
+    /// The client, if it has a session and so can be asked.
+    pub(crate) asked: Option<AskedClient>,
+    /// The kinds of questions that the client answers.
+    pub(crate) capabilities: ClientCapabilities,
 }
 
 impl UpstreamView {
@@ -56,7 +61,7 @@ impl UpstreamView {
 
     /// Calls a tool, or gets a prompt.
     pub(crate) async fn call(&self, call: ForeignCall<'_>) -> Result<RawResult<'static>, ReadError> {
-        let ForeignCall { list, method, params, revision, progress, log } = call;
+        let ForeignCall { list, method, params, revision, progress, log, asked, capabilities } = call;
         let given = wire::members(params).ok_or(ReadError::Failed)?;
         let name = given.get("name").and_then(Json::as_str).unwrap_or_default();
         let Some(target) = self.target(list, &name).await else {
@@ -87,12 +92,25 @@ impl UpstreamView {
             meta.iter().for_each(|meta| writer.value("_meta").extend_from_slice(meta.as_bytes()));
         });
         let sent = String::from_utf8(sent).map_err(|_| ReadError::Failed)?;
-        let options = RequestOptions {
+        let level = terms.level;
+        let told = log.map(|(_, log)| log);
+        let mut options = RequestOptions {
             only_reads: list == ListKind::Prompts,
             has_no_end: true,
             progress,
-            log: log.map(|(_, log)| log).filter(|_| terms.is_modern),
+            ..RequestOptions::default()
         };
+        let name = own.server.name();
+        match asked.filter(|_| own.server.has_own_links(capabilities)) {
+            Some(asked) => {
+                let call = own.server.own_call(asked, told).map_err(|error| failed(name, error, None))?;
+                if let Some(level) = level {
+                    call.link().wants(level).await;
+                }
+                options.own = Some(call);
+            }
+            None => options.log = told.filter(|_| terms.is_modern),
+        }
         let answered = own.server.request(method, &sent, options).await;
         let text = answered.map_err(|error| failed(own.server.name(), error, None))?;
         let members = wire::members(&text).ok_or(ReadError::Failed)?;

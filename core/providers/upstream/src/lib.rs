@@ -30,9 +30,11 @@
 mod breaker;
 mod calls;
 mod completion;
+mod conflicts;
 mod declared;
 mod figures;
 mod latency;
+mod lock;
 mod names;
 mod options;
 mod owners;
@@ -46,6 +48,7 @@ mod view;
 mod walk;
 mod wire;
 
+pub use conflicts::UpstreamConflict;
 pub use declared::Upstream;
 pub use options::{ServerEntry, UpstreamOptions};
 pub use provider::UpstreamProvider;
@@ -75,6 +78,7 @@ struct ServerKey {
     target: String,
     timeout: Option<u64>,
     idle: Option<u64>,
+    per_client: bool,
     credentials: Option<ClientCredentials>,
 }
 
@@ -156,6 +160,7 @@ impl Upstreams {
             target: described(&config.target),
             timeout: config.timeout,
             idle: config.idle,
+            per_client: config.per_client,
             credentials: config.credentials.clone(),
         };
         let mut servers = lock(&self.servers);

@@ -58,6 +58,9 @@ provider_options! {
         timeout: time(Duration::from_millis(1), DAY) = Duration::from_secs(30);
         /// The time without requests and subscriptions after which the server is ended. Default: it is never ended.
         idle: some_time = None;
+        /// Whether each client has a process of `command`, or a connection to `url`, of its own for its calls, so that a server
+        /// from before 2026-07-28 can ask it for input, and log to it. At a `url`, clients that can be asked always have one.
+        per_client: flag = false;
     }
 }
 
@@ -166,6 +169,7 @@ impl ServerEntry {
         config.tools = (!is_all(&self.tools)).then_some(self.tools);
         config.prefix = self.prefix;
         config.timeout = u64::try_from(self.timeout.as_millis()).ok();
+        config.per_client = self.per_client;
         config.idle =
             self.idle.and_then(|idle| u64::try_from(idle.as_millis()).ok()).filter(|idle| *idle > 0);
         Ok(config)

@@ -4,6 +4,7 @@
 
 use crate::calls::ForeignCall;
 use crate::completion::CompletionCall;
+use crate::conflicts::UpstreamConflict;
 use crate::server::{LogFn, ServerListener, UpstreamServer, lock};
 use crate::summary::UpstreamSummary;
 use crate::view::{ForeignRead, ReadTerms, UpstreamView, UriTarget};
@@ -124,6 +125,11 @@ impl UpstreamProvider {
     /// Looks at every server, for at most `time`.
     pub async fn summaries(&self, time: Duration) -> Vec<UpstreamSummary> {
         self.view.summaries(time).await
+    }
+
+    /// Looks at everything that the servers have, for at most `time`, and returns what cannot be merged.
+    pub async fn conflicts(&self, time: Duration) -> Vec<UpstreamConflict> {
+        self.view.conflicts(time).await
     }
 
     /// Answers with the result of `work`. If the caller goes first, the work is dropped.
@@ -252,7 +258,10 @@ impl Provider for UpstreamProvider {
                 reply.tell(message.level, message.logger.as_deref(), &message.data);
             }
         });
-        let level = lock(&reply).as_ref().and_then(Responder::log_level);
+        let (level, asked, capabilities) = match &*lock(&reply) {
+            Some(reply) => (reply.log_level(), reply.asked(), reply.capabilities()),
+            None => return,
+        };
         self.runtime.spawn(async move {
             let call = ForeignCall {
                 list: if request.route() == PROMPTS { ListKind::Prompts } else { ListKind::Tools },
@@ -261,6 +270,8 @@ impl Provider for UpstreamProvider {
                 revision: request.revision(),
                 progress: wants_progress.then_some(report),
                 log: level.map(|level| (level, told)),
+                asked,
+                capabilities,
             };
             let answer = while_wanted(&cancelled, view.call(call)).await;
             let reply = lock(&reply).take();

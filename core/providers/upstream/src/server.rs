@@ -8,6 +8,13 @@
 //!
 //! Law: it knows no agent. What it keeps for all of them is `public`; everything else belongs to the view that asked.
 
+mod clients;
+mod own_links;
+mod watches;
+
+pub(crate) use crate::lock::lock;
+pub(crate) use crate::wire::LogFn;
+
 use crate::breaker::Breaker;
 use crate::latency::LatencyCounts;
 use crate::recent::RecentTable;
@@ -15,19 +22,20 @@ use crate::shared_work::SharedWork;
 use crate::table::{MOST_ITEMS, MOST_PAGES, NamedTable};
 use crate::wire::{self, ForeignPage, ReadInput, ServerLog};
 use mcp_resources_client::{
-    Client, ClientError, ClientLimits, Failure, Heard, Hearing, ListScope, ProgressFn, ServerAbout,
-    ServerConfig,
+    Client, ClientBuilder, ClientError, ClientLimits, Failure, Hearing, ListScope, ProgressFn, ServerAbout,
+    ServerConfig, Target,
 };
 use mcp_resources_engine::catalog::ListKind;
 use mcp_resources_engine::client::AllowList;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::version::METHOD_NOT_FOUND;
+use own_links::{OwnCall, OwnLinks};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -79,6 +87,9 @@ pub struct UpstreamServer {
     failed: AtomicU64,
     /// The requests in flight whose clients want log messages, by number.
     logged: Mutex<HashMap<u64, LogFn>>,
+    /// The number of requests in flight on the shared connection.
+    in_flight: AtomicU64,
+    own_links: Mutex<OwnLinks>,
     numbers: AtomicU64,
     latency: LatencyCounts,
 }
@@ -94,6 +105,11 @@ struct ServerLink {
 pub(crate) enum UpstreamError {
     /// It was not asked: it has not answered for a while.
     Resting,
+    /// So many clients have a connection of their own, and all use it.
+    Full {
+        /// The limit.
+        most: usize,
+    },
     /// It was asked.
     Client(ClientError),
 }
@@ -137,7 +153,7 @@ struct SharedRead {
 }
 
 /// Options of a request.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct RequestOptions {
     /// Whether it only reads, and may be made again after the connection was lost.
     pub(crate) only_reads: bool,
@@ -146,10 +162,9 @@ pub(crate) struct RequestOptions {
     pub(crate) progress: Option<ProgressFn>,
     /// Gets log messages of the server while this request runs.
     pub(crate) log: Option<LogFn>,
+    /// The connection of its client, instead of the shared one.
+    pub(crate) own: Option<OwnCall>,
 }
-
-/// Gets a log message of a server.
-pub(crate) type LogFn = Arc<dyn Fn(&ServerLog) + Send + Sync>;
 
 /// Takes the log messages of a request until it is dropped.
 struct LoggedRequest<'s> {
@@ -160,6 +175,22 @@ struct LoggedRequest<'s> {
 impl Drop for LoggedRequest<'_> {
     fn drop(&mut self) {
         lock(&self.server.logged).remove(&self.number);
+    }
+}
+
+/// Counts a request on the shared connection until it is dropped.
+struct CountedRequest<'s>(&'s UpstreamServer);
+
+impl<'s> CountedRequest<'s> {
+    fn begin(server: &'s UpstreamServer) -> Self {
+        server.in_flight.fetch_add(1, Ordering::AcqRel);
+        Self(server)
+    }
+}
+
+impl Drop for CountedRequest<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -190,6 +221,8 @@ impl UpstreamServer {
             answered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             logged: Mutex::default(),
+            in_flight: AtomicU64::new(0),
+            own_links: Mutex::default(),
             numbers: AtomicU64::new(0),
             latency: LatencyCounts::default(),
         })
@@ -235,8 +268,31 @@ impl UpstreamServer {
         listeners.push(listener);
     }
 
-    /// Ends the connection, and the server if it was started here.
+    /// Whether each client has a connection of its own for its calls.
+    pub(crate) fn is_per_client(&self) -> bool {
+        self.config.per_client
+    }
+
+    /// Whether it is reached over HTTP.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self.config.target, Target::Url { .. })
+    }
+
+    pub(crate) fn idle(&self) -> Option<Duration> {
+        self.config.idle.map(Duration::from_millis)
+    }
+
+    pub(crate) fn own_links(&self) -> &Mutex<OwnLinks> {
+        &self.own_links
+    }
+
+    /// Ends all connections, and the server if it was started here.
     pub(crate) async fn close(&self) {
+        self.close_own_links().await;
+        self.close_shared().await;
+    }
+
+    async fn close_shared(&self) {
         let link = lock(&self.link).take();
         if let Some(link) = link {
             link.client.close().await;
@@ -274,15 +330,22 @@ impl UpstreamServer {
         if !lock(&self.breaker).admit(self.now()) {
             return Err(UpstreamError::Resting);
         }
-        let RequestOptions { only_reads, has_no_end, progress, log } = options;
+        let RequestOptions { only_reads, has_no_end, progress, log, own } = options;
         let _logged = log.map(|log| self.logging(log));
         let scope = ListScope { server: None, timeout: has_no_end.then_some(Millis::MAX), progress };
-        let client = self.client()?.with(scope);
+        let _in_flight = own.is_none().then(|| CountedRequest::begin(self));
+        let client = match &own {
+            Some(own) => own.link().client().with(scope),
+            None => self.client()?.with(scope),
+        };
         let begun = Instant::now();
         let mut outcome = client.request(method, params).await;
         let is_lost = matches!(&outcome, Err(ClientError::Failed(Failure::Unreachable { .. })));
         if is_lost && only_reads && self.about().is_some() {
             outcome = client.request(method, params).await;
+        }
+        if let Some(link) = &mut *lock(&self.link) {
+            link.used = Instant::now();
         }
         self.judge(outcome.as_ref().err());
         self.latency.add(begun.elapsed());
@@ -334,33 +397,18 @@ impl UpstreamServer {
             link.used = Instant::now();
             return Ok(link.client.clone());
         }
-        let mut config = ServerConfig::new(&*self.name, self.config.target.clone(), AllowList::Everything);
-        config.timeout = self.config.timeout;
-        config.credentials.clone_from(&self.config.credentials);
         let server = Arc::downgrade(self);
-        let note = self.note.clone();
-        let mut limits = ClientLimits::default();
-        limits.watches = MOST_WATCHES;
-        let client = Client::builder()
-            .server_with(config)
-            .limits(limits)
-            .runtime(self.runtime.clone())
-            .info("mcp-resources-gateway", env!("CARGO_PKG_VERSION"))
-            .on_note(move |name, what| note(name, what))
-            .on_notification(move |_, method, params| {
-                if let Some(server) = server.upgrade() {
-                    match method {
-                        "notifications/tools/list_changed" => server.lists_changed(ListKinds::TOOLS),
-                        "notifications/prompts/list_changed" => server.lists_changed(ListKinds::PROMPTS),
-                        "notifications/message" => server.logs(params),
-                        _ => {}
-                    }
+        let builder = self.builder().refusal(self.refusal()).on_notification(move |_, method, params| {
+            if let Some(server) = server.upgrade() {
+                match method {
+                    "notifications/tools/list_changed" => server.lists_changed(ListKinds::TOOLS),
+                    "notifications/prompts/list_changed" => server.lists_changed(ListKinds::PROMPTS),
+                    "notifications/message" => server.logs(params),
+                    _ => {}
                 }
-            })
-            .connect()
-            .map_err(|error| {
-                UpstreamError::Client(ClientError::Failed(Failure::Unreachable { reason: error.message }))
-            })?;
+            }
+        });
+        let client = Self::connect(builder)?;
         let server = Arc::downgrade(self);
         let mut changes = client.list_changes();
         self.runtime.spawn(async move {
@@ -374,6 +422,41 @@ impl UpstreamServer {
         }
         *link = Some(ServerLink { client: client.clone(), used: Instant::now() });
         Ok(client)
+    }
+
+    /// A client of this server, as far as all of its connections are alike.
+    pub(crate) fn builder(&self) -> ClientBuilder {
+        let mut config = ServerConfig::new(&*self.name, self.config.target.clone(), AllowList::Everything);
+        config.timeout = self.config.timeout;
+        config.credentials.clone_from(&self.config.credentials);
+        let note = self.note.clone();
+        let mut limits = ClientLimits::default();
+        limits.watches = MOST_WATCHES;
+        Client::builder()
+            .server_with(config)
+            .limits(limits)
+            .runtime(self.runtime.clone())
+            .info("mcp-resources-gateway", env!("CARGO_PKG_VERSION"))
+            .on_note(move |name, what| note(name, what))
+    }
+
+    pub(crate) fn connect(builder: ClientBuilder) -> Result<Client, UpstreamError> {
+        builder.connect().map_err(|error| {
+            UpstreamError::Client(ClientError::Failed(Failure::Unreachable { reason: error.message }))
+        })
+    }
+
+    /// The answer to a question on the shared connection: it is not known whose call has caused it.
+    fn refusal(&self) -> String {
+        let fix = match self.is_remote() || self.is_per_client() {
+            true => {
+                "which only clients of revisions before 2026-07-28 that have declared the capability can answer here"
+            }
+            false => {
+                "but all clients share its process; `per_client: true` in its entry gives a process of its own to each client of a revision before 2026-07-28, which can answer then"
+            }
+        };
+        format!("the server {:?} asks its client for input, {fix}", self.name)
     }
 
     /// The server's description of itself, in the present connection.
@@ -576,101 +659,6 @@ impl UpstreamServer {
     }
 }
 
-/// Watches.
-impl UpstreamServer {
-    /// Subscribes to a resource, once for all who hear of it. `uri` is its canonical form, `spelling` the server's own.
-    pub(crate) fn hear(self: &Arc<Self>, uri: &str, spelling: &str) {
-        let mut watches = lock(&self.watches);
-        if let Some(watch) = watches.get_mut(uri) {
-            watch.count += 1;
-            let is_active = watch.hearing.is_some();
-            drop(watches);
-            if is_active {
-                self.each(|listener| listener.active(self, uri));
-            }
-            return;
-        }
-        if watches.len() >= MOST_WATCHES {
-            return;
-        }
-        let watch = UpstreamWatch { count: 1, spelling: spelling.to_owned(), hearing: None, was_lost: false };
-        watches.insert(uri.to_owned(), watch);
-        drop(watches);
-        self.subscribe(uri);
-    }
-
-    /// Counts every watch once more, and returns their URIs: each is ended with [`UpstreamServer::unhear`].
-    pub(crate) fn hold(&self) -> Vec<String> {
-        let mut watches = lock(&self.watches);
-        watches.iter_mut().for_each(|(_, watch)| watch.count += 1);
-        watches.keys().cloned().collect()
-    }
-
-    /// Ends what [`UpstreamServer::hear`] began.
-    pub(crate) fn unhear(&self, uri: &str) {
-        let mut watches = lock(&self.watches);
-        let Some(watch) = watches.get_mut(uri) else { return };
-        watch.count -= 1;
-        let ended = if watch.count == 0 { watches.remove(uri) } else { None };
-        drop(watches);
-        drop(ended);
-    }
-
-    fn subscribe(self: &Arc<Self>, uri: &str) {
-        let Ok(client) = self.client() else { return };
-        let Some(spelling) = lock(&self.watches).get(uri).map(|watch| watch.spelling.clone()) else { return };
-        let server = Arc::downgrade(self);
-        let key = uri.to_owned();
-        let hearing = client.hear(&spelling, move |heard| {
-            if let Some(server) = server.upgrade() {
-                server.heard(&key, heard);
-            }
-        });
-        if let Some(watch) = lock(&self.watches).get_mut(uri) {
-            watch.hearing = hearing.ok();
-        }
-    }
-
-    /// Handles a report, on the task of the connection.
-    fn heard(self: &Arc<Self>, uri: &str, heard: Heard) {
-        let server = self.clone();
-        let uri = uri.to_owned();
-        match heard {
-            Heard::Active => {
-                let was_lost = lock(&self.watches)
-                    .get_mut(&uri)
-                    .is_some_and(|watch| std::mem::take(&mut watch.was_lost));
-                match was_lost {
-                    true => self.changed(&uri),
-                    false => self.each(|listener| listener.active(self, &uri)),
-                }
-            }
-            Heard::Changed => self.changed(&uri),
-            Heard::Ended(ClientError::Failed(Failure::Unsupported { .. })) => {}
-            Heard::Ended(_) => {
-                if let Some(watch) = lock(&self.watches).get_mut(&uri) {
-                    watch.was_lost = true;
-                }
-                self.runtime.spawn(async move {
-                    tokio::time::sleep(AGAIN).await;
-                    server.subscribe(&uri);
-                });
-            }
-        }
-    }
-
-    fn changed(self: &Arc<Self>, uri: &str) {
-        self.changes.fetch_add(1, Ordering::AcqRel);
-        let spelling = lock(&self.watches).get(uri).map(|watch| watch.spelling.clone());
-        {
-            let mut shared = lock(&self.shared);
-            shared.reads.remove(uri);
-            spelling.iter().for_each(|own| shared.reads.remove(own.as_str()));
-        }
-        self.each(|listener| listener.updated(self, uri));
-    }
-}
-
 impl TableSlot {
     fn new(list: ListKind) -> Self {
         Self { list, flight: SharedWork::new(), kept: Mutex::default() }
@@ -707,6 +695,9 @@ impl fmt::Display for UpstreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Resting => f.write_str("it does not answer; it is tried again within 30 s"),
+            Self::Full { most } => {
+                write!(f, "{most} clients use connections of their own already; try again later")
+            }
             Self::Client(ClientError::Failed(failure)) => write!(f, "{failure}"),
             Self::Client(error) => write!(f, "{error}"),
         }
@@ -732,8 +723,9 @@ async fn end_when_idle(server: Weak<UpstreamServer>, idle: Duration) {
         let used = lock(&own.link).as_ref().map(|link| link.used);
         let Some(used) = used else { return };
         let rest = idle.saturating_sub(used.elapsed());
-        if rest.is_zero() && lock(&own.watches).is_empty() {
-            return own.close().await;
+        let is_used = own.in_flight.load(Ordering::Acquire) > 0;
+        if rest.is_zero() && !is_used && lock(&own.watches).is_empty() {
+            return own.close_shared().await;
         }
         drop(own);
         tokio::time::sleep(rest.max(Duration::from_millis(500))).await;
@@ -765,8 +757,4 @@ pub(crate) fn kinds(list: ListKind) -> ListKinds {
         ListKind::Tools => ListKinds::TOOLS,
         ListKind::Prompts => ListKinds::PROMPTS,
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -566,6 +566,9 @@ pub(crate) fn failed(server: &str, error: UpstreamError, uri: Option<&str>) -> R
     };
     let failure = match error {
         UpstreamError::Resting => return silent("does not answer; it is tried again within 30 s"),
+        UpstreamError::Full { .. } => {
+            return silent("has as many clients with connections of their own as it may; try again later");
+        }
         UpstreamError::Client(ClientError::Failed(failure)) => failure,
         UpstreamError::Client(_) => return ReadError::NotFound,
     };

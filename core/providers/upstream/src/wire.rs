@@ -8,6 +8,7 @@ use mcp_resources_engine::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROGRESS_TOKEN}
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Deepest nesting of a result; the client refuses what is deeper.
 const NESTING: usize = 128;
@@ -111,6 +112,28 @@ pub(crate) fn passed_meta(meta: Option<&str>, terms: &PassedTerms) -> Option<Str
     String::from_utf8(out).ok().filter(|meta| meta != "{}")
 }
 
+/// The params of a server's question for another client: without a token for progress, which belongs to this connection.
+pub(crate) fn without_progress(params: &str) -> String {
+    let Some(members) = members(params) else { return "{}".to_owned() };
+    let mut out = Vec::with_capacity(params.len());
+    object(&mut out, |writer| {
+        for (name, value) in members.iter() {
+            if name != "_meta" {
+                writer.named(&name).extend_from_slice(value.raw().as_bytes());
+            } else if let Some(meta) = passed_meta(Some(value.raw()), &PassedTerms::default()) {
+                writer.value("_meta").extend_from_slice(meta.as_bytes());
+            }
+        }
+    });
+    String::from_utf8(out).unwrap_or_else(|_| "{}".to_owned())
+}
+
+/// The text of the member `message` of a client's error.
+pub(crate) fn message_of(error: &str) -> String {
+    let message = members(error).and_then(|error| Some(error.get("message")?.as_str()?.into_owned()));
+    message.unwrap_or_else(|| "the client has refused the question".to_owned())
+}
+
 /// The facts about the client of a request that a server gets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PassedTerms {
@@ -168,6 +191,9 @@ pub(crate) struct ServerLog {
     /// JSON text.
     pub(crate) data: String,
 }
+
+/// Gets a log message of a server.
+pub(crate) type LogFn = Arc<dyn Fn(&ServerLog) + Send + Sync>;
 
 impl ServerLog {
     /// Of the params of `notifications/message`.

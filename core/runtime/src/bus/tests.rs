@@ -81,7 +81,7 @@ impl Process {
     }
 
     /// The answer to a message of a principal, if the engine knows it.
-    fn ask(&mut self, message: &str, principal: &Principal) -> String {
+    fn ask(&mut self, message: &str, principal: &Arc<Principal>) -> String {
         let arrival = Arrival { message: message.as_bytes(), principal, header_check: None };
         let mut out = Vec::new();
         drop(self.client.message(arrival, self.clock.now(), &mut out));
@@ -248,7 +248,7 @@ fn after_a_gap_everything_is_announced() {
 }
 
 /// The lists that a client gets of two processes by turns.
-fn lists(processes: &mut [Process], principal: &Principal, rounds: usize) -> usize {
+fn lists(processes: &mut [Process], principal: &Arc<Principal>, rounds: usize) -> usize {
     let list = r#"{"jsonrpc":"2.0","id":7,"method":"resources/list"}"#;
     let mut accepted = 0;
     for _ in 0..rounds {

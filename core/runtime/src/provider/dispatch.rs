@@ -38,6 +38,9 @@ impl Mounts {
                 self.settle_interest();
                 continue;
             }
+            if self.settle_ask(peer.connection(), &event) {
+                continue;
+            }
             let Some(part) = self.part(&event) else {
                 rest.push(event);
                 continue;

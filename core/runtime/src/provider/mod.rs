@@ -11,6 +11,7 @@
 //! as fast as a client reads. Its resources are checked like registrations of the server, and its results are guarded like
 //! those of a handler.
 
+mod asks;
 mod context;
 mod directory;
 mod dispatch;
@@ -26,6 +27,7 @@ mod tests;
 mod watches;
 mod workers;
 
+pub use asks::{AskedClient, AskedSession, ProviderQuestion, QuestionAnswer};
 pub use context::RequestContext;
 pub use directory::{Directory, DirectoryPage};
 pub use dispatch::Providers;

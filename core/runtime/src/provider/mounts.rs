@@ -4,6 +4,7 @@
 //! publishing. A provider's function may call anything here from another thread, and its feed from any.
 
 use super::Provider;
+use super::asks::ProviderAsks;
 use super::directory::{DIRECTORIES, DirectoryQuestion};
 use super::feed::{Feed, FeedEntry};
 use super::interest::ReportedInterest;
@@ -20,7 +21,7 @@ use mcp_resources_engine::connection::{
 };
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::hub::ListKinds;
+use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::resource::RegistrationError;
 use mcp_resources_engine::version::READ_DIRECTORY;
 use mcp_resources_template::uri;
@@ -49,6 +50,7 @@ pub struct Mounts {
     is_used: AtomicBool,
     pub(super) interest: ReportedInterest,
     pub(super) log: ProviderLog,
+    asks: Arc<ProviderAsks>,
 }
 
 /// A part of a mounted provider.
@@ -71,6 +73,7 @@ pub(super) struct MountedProvider {
     has_directories: bool,
     /// `None` if its functions never block.
     workers: Option<Workers>,
+    asks: Arc<ProviderAsks>,
     /// Whether the last request found the queue full, so that it is logged only once.
     is_full: AtomicBool,
     /// The last report of interest in the lists; `None` once it is unmounted.
@@ -106,6 +109,7 @@ impl Mounts {
             is_used: AtomicBool::new(false),
             interest: ReportedInterest::default(),
             log: ProviderLog::default(),
+            asks: Arc::default(),
         })
     }
 
@@ -156,6 +160,7 @@ impl Mounts {
             named_fallbacks,
             has_directories,
             workers,
+            asks: self.asks.clone(),
             is_full,
             lists,
         });
@@ -438,6 +443,14 @@ impl Mounts {
         part.start(peer.clone(), reply, None, None, |provider, reply| provider.directory(request, reply))
     }
 
+    /// Passes a client's answer on, if a provider has asked. Returns whether one has.
+    pub(crate) fn settle_ask(&self, connection: ConnectionId, event: &Event<'_>) -> bool {
+        match event {
+            Event::Replied { ask, answer } => self.asks.settle(connection, *ask, answer.as_ref()),
+            _ => false,
+        }
+    }
+
     /// Reports to providers which URIs and lists are watched now.
     pub(super) fn settle_interest(&self) {
         if let Some(engine) = self.engine() {
@@ -454,6 +467,16 @@ impl Mounts {
     pub(super) fn find(&self, handler: HandlerId) -> Option<MountPart> {
         let routes = self.routes.read();
         routes.get(&handler).cloned()
+    }
+}
+
+impl MountedProvider {
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(super) fn asks(&self) -> &Arc<ProviderAsks> {
+        &self.asks
     }
 }
 
@@ -534,7 +557,7 @@ impl MountPart {
             }
         };
         mounted.is_full.store(false, Ordering::Relaxed);
-        let reply = Responder::new(peer, reply, redact.cloned(), mounted.name.clone(), otherwise);
+        let reply = Responder::new(peer, reply, redact.cloned(), mounted, otherwise);
         let provider = mounted.provider.clone();
         let job = move || {
             if !reply.is_cancelled() {

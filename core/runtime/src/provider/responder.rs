@@ -5,9 +5,12 @@
 //!    └──────drop──▶ failed           and its place is free again when the responder is gone
 //! ```
 
+use super::asks::{AskedClient, ProviderAsks};
+use super::mounts::MountedProvider;
 use crate::transport::Peer;
 use mcp_resources_engine::connection::{
-    Answer, Cancelled, Completion, InputRequired, ListPage, LogLevel, RawResult, ReadResult, Reply,
+    Answer, Cancelled, ClientCapabilities, Completion, InputRequired, ListPage, LogLevel, RawResult,
+    ReadResult, Reply,
 };
 use mcp_resources_engine::error::ReadError;
 use std::fmt;
@@ -34,6 +37,7 @@ struct OpenRequest {
     redact: Option<Redact>,
     /// The name of the mount, for the log.
     mount: Arc<str>,
+    asks: Arc<ProviderAsks>,
     /// The continuation if this provider answers that there is nothing.
     otherwise: Option<Otherwise>,
 }
@@ -85,12 +89,14 @@ impl<T: IntoAnswer> Responder<T> {
         peer: Peer,
         reply: Reply,
         redact: Option<Redact>,
-        mount: Arc<str>,
+        mounted: &MountedProvider,
         otherwise: Option<Otherwise>,
     ) -> Self {
+        let (mount, asks) = (mounted.name().clone(), mounted.asks().clone());
         let cancelled = reply.cancelled();
         let pending = PendingAnswer::new(&peer);
-        let open = Some(Box::new(OpenRequest { pending, peer, reply, cancelled, redact, mount, otherwise }));
+        let open =
+            Some(Box::new(OpenRequest { pending, peer, reply, cancelled, redact, mount, asks, otherwise }));
         Self { open, sort: PhantomData }
     }
 
@@ -120,6 +126,20 @@ impl<T> Responder<T> {
         if let Some(open) = &self.open {
             open.peer.event_handler().report(&format!("{}: {what}", open.mount));
         }
+    }
+
+    /// The client as one that can be asked while this request runs; `None` for a client of 2026-07-28, or one without a
+    /// session.
+    pub fn asked(&self) -> Option<AskedClient> {
+        let open = self.open.as_ref().filter(|open| !open.reply.revision().is_modern())?;
+        let capabilities = open.reply.capabilities()?;
+        let client = AskedClient::new(&open.peer, &open.asks, open.reply.engine(), capabilities);
+        Some(client).filter(|client| client.session().is_open())
+    }
+
+    /// The kinds of input that the client supports, in any revision.
+    pub fn capabilities(&self) -> ClientCapabilities {
+        self.open.as_ref().and_then(|open| open.reply.capabilities()).unwrap_or_default()
     }
 
     /// The least severe level of log messages that the client wants; `None` if it wants none.

@@ -1,5 +1,6 @@
 //! Misbehaving providers, and requests that end in every way, over a pipe with a stopped clock.
 
+mod asking;
 mod calling;
 mod mounting;
 mod work;

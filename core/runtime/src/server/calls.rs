@@ -44,6 +44,7 @@ fn step(client: &Arc<CallerHandle>, outcome: RequestOutcome<'_>) -> Vec<RequestO
 /// Handles an event without an answer.
 pub(super) fn handle_notification(shared: &ServerState, connection: ConnectionId, event: &Event<'_>) {
     match event {
+        Event::Replied { .. } if shared.registry.mounts().settle_ask(connection, event) => {}
         Event::Replied { ask, answer } => shared.asks.settle((connection, *ask), *answer),
         Event::Cancelled(token) => {
             // Not in the condition: the lock would be held during the whole block, and dropping a link takes it too.

@@ -2,8 +2,8 @@
 
 use crate::transport::{EmbeddedClient, EngineClock, EventHandler, Pipe, Work};
 use mcp_resources_engine::connection::{
-    Answer, AskError, AskId, Cancelled, EncodedReply, Event, Events, HeldRequest, Reply, RequestOutcome,
-    RequestToken,
+    Answer, AskError, AskId, AskLasts, Cancelled, EncodedReply, Event, Events, HeldRequest, Reply,
+    RequestOutcome, RequestToken,
 };
 use mcp_resources_engine::http::{Exchange, Turn};
 use mcp_resources_engine::hub::ConnectionId;
@@ -195,12 +195,30 @@ impl Peer {
     /// # Errors
     /// [`AskError`]; nothing is sent then.
     pub fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
+        self.ask_for(method, params, AskLasts::AsRead)
+    }
+
+    /// Sends a request to a legacy client that may be answered for as long as `lasts` says.
+    ///
+    /// # Errors
+    /// [`AskError`]; nothing is sent then.
+    pub fn ask_for(&self, method: &str, params: &str, lasts: AskLasts) -> Result<AskId, AskError> {
         match &self.reply_path {
-            ReplyPath::Pipe(pipe) => pipe.ask(method, params),
-            ReplyPath::Exchange(exchange) => exchange.ask(method, params, self.now()),
+            ReplyPath::Pipe(pipe) => pipe.ask(method, params, lasts),
+            ReplyPath::Exchange(exchange) => exchange.ask_for(method, params, lasts, self.now()),
             ReplyPath::Embedded(_) => Err(AskError::Attached),
             ReplyPath::Over(_) => Err(AskError::NotSupported),
         }
+    }
+
+    /// Withdraws a request to the client, which is notified.
+    pub fn withdraw_ask(&self, ask: AskId) {
+        match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.withdraw_ask(ask),
+            ReplyPath::Exchange(exchange) => exchange.withdraw_ask(ask),
+            ReplyPath::Embedded(_) | ReplyPath::Over(_) => return,
+        }
+        self.appended();
     }
 
     /// The exchange, while its response is not complete.

@@ -7,7 +7,7 @@
 use crate::sync::Mutex;
 use crate::transport::EngineClock;
 use mcp_resources_engine::connection::{
-    Answer, Arrival, AskError, AskId, Cancelled, Connection, ConnectionKind, EncodedReply, Events,
+    Answer, Arrival, AskError, AskId, AskLasts, Cancelled, Connection, ConnectionKind, EncodedReply, Events,
     HeldRequest, Reply, RequestOutcome, RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
@@ -228,11 +228,18 @@ impl Pipe {
     ///
     /// # Errors
     /// [`AskError`]; nothing is appended then.
-    pub fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
+    pub fn ask(&self, method: &str, params: &str, lasts: AskLasts) -> Result<AskId, AskError> {
         let now = self.clock.now();
         let mut state = self.state.lock();
         let PipeState { connection, out, .. } = &mut *state;
-        connection.ask(method, params, now, out)
+        connection.ask_for(method, params, lasts, now, out)
+    }
+
+    /// Withdraws such a request; see [`Connection::withdraw_ask`].
+    pub fn withdraw_ask(&self, ask: AskId) {
+        let mut state = self.state.lock();
+        let PipeState { connection, out, .. } = &mut *state;
+        connection.withdraw_ask(ask, out);
     }
 
     /// Appends notifications of the hub as far as there is room; the rest follows while the output drains.

@@ -121,6 +121,9 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     }
     if let Workload::Gateway(work) = workload {
         let alone: &[&'static str] = if work == GatewayWork::List { &[] } else { &OURS[..1] };
+        // It bridges stdio and HTTP: with a command behind it, it serves HTTP; on stdio it needs a URL behind it (and
+        // `--transport streamablehttp`, or it asks for the SSE of 2024-11-05 and ends). So the rows on stdio, whose server is
+        // a command, have no place for it, nor those of 2026-07-28, which it does not speak.
         let only_http: &[&'static str] = if work == GatewayWork::Http { &["mcp-proxy"] } else { &[] };
         let behind = [COMMAND, "fastmcp"].iter().chain(only_http);
         let behind = behind.map(|name| Contestant { name, handler: Handler::Gateway });

@@ -61,6 +61,11 @@ pub struct MachineOptions {
     pub info: ClientImplementation,
     /// The methods of server questions that the runtime can answer.
     pub answers: Vec<String>,
+    /// The declared capabilities, a JSON object. Default: those that the methods of `answers` need.
+    pub capabilities: Option<String>,
+    /// The answer to a question of a legacy server that is not in `answers`, which is also noted, once. Default: that there is no
+    /// such method.
+    pub refusal: Option<String>,
     /// Whether each request is an exchange of its own, as over HTTP, so that its era does not bind other requests.
     /// Default `false`.
     pub has_exchanges: bool,
@@ -89,6 +94,8 @@ impl MachineOptions {
                 version: env!("CARGO_PKG_VERSION").into(),
             },
             answers: Vec::new(),
+            capabilities: None,
+            refusal: None,
             has_exchanges: false,
             reports_notifications: false,
             limits: ClientLimits::default(),
@@ -109,6 +116,7 @@ pub struct Machine {
     /// Every message is reported, and nothing is sent before the first call.
     is_testing: bool,
     answers: Vec<String>,
+    refusal: Option<String>,
     phase: MachinePhase,
     backoff: Backoff,
     flights: BTreeMap<u64, SentRequest>,
@@ -187,14 +195,16 @@ impl Machine {
             revision,
             info,
             answers,
+            capabilities,
+            refusal,
             has_exchanges,
             reports_notifications,
             limits,
             seed,
             is_testing,
         } = options;
-        let speaker =
-            Speaker::new(greeting::info(&info.name, &info.version), greeting::capabilities(&answers));
+        let capabilities = capabilities.unwrap_or_else(|| greeting::capabilities(&answers));
+        let speaker = Speaker::new(greeting::info(&info.name, &info.version), capabilities);
         Self {
             speaker,
             pinned: revision,
@@ -202,6 +212,7 @@ impl Machine {
             reports_notifications,
             is_testing,
             answers,
+            refusal,
             phase: MachinePhase::Offline,
             backoff: Backoff::new(limits.backoff, seed),
             flights: BTreeMap::new(),
@@ -482,7 +493,11 @@ impl Machine {
             }
             Some(version::ServerNotification::Acknowledged) => self.acknowledged(params, now, out),
             Some(version::ServerNotification::Cancelled) => {
-                if let Some(id) = params.get("requestId").and_then(Json::as_u64) {
+                let id = params.get("requestId");
+                if self.revision().is_some_and(|revision| !revision.is_modern()) {
+                    // A legacy server cancels its own requests alone.
+                    id.and_then(Id::from_json).into_iter().for_each(|id| self.withdraw_question(id, out));
+                } else if let Some(id) = id.and_then(Json::as_u64) {
                     self.torn_down(id, now, out);
                 }
             }

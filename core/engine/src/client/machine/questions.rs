@@ -5,7 +5,7 @@ use super::{Effects, Machine};
 use crate::client::{ClientError, ClientOutcome, ClientQuestion, Effect, Failure};
 use crate::jsonrpc::{Id, Json, ObjectWriter, OwnedId, RawParams};
 use crate::now::{Millis, Now};
-use crate::version::{INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolMethod};
+use crate::version::{INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolMethod, QUESTIONS};
 use std::collections::BTreeMap;
 
 /// Pause in ms before a call is repeated if the server returned only a state.
@@ -69,6 +69,8 @@ enum QuestionSource {
 pub(super) struct Questions {
     next: u64,
     open: BTreeMap<u64, QuestionSource>,
+    /// Whether a refusal was noted: once is enough.
+    has_noted_refusal: bool,
 }
 
 /// Answers of the runtime.
@@ -111,7 +113,16 @@ impl Machine {
         let knows = self.answers.iter().any(|answer| answer == method);
         let has_room = self.questions.open.len() < self.reader.limits.questions;
         if !(is_legacy && knows && has_room) {
-            let message = format!("Method not found: {}", super::shown(method));
+            let is_question = QUESTIONS.iter().any(|(known, _)| *known == method);
+            let message = match &self.refusal {
+                Some(refusal) if is_legacy && is_question && !knows => {
+                    if !std::mem::replace(&mut self.questions.has_noted_refusal, true) {
+                        out.push(Effect::Noted(refusal.clone()));
+                    }
+                    refusal.clone()
+                }
+                _ => format!("Method not found: {}", super::shown(method)),
+            };
             return out.push(Effect::Send(self.speaker.refusal(id, METHOD_NOT_FOUND, &message)));
         }
         let params = match params {
@@ -176,6 +187,11 @@ impl Machine {
     /// Withdraws the questions of a call that has ended.
     pub(super) fn withdraw_questions_of(&mut self, slot: CallId, out: &mut Effects) {
         self.withdraw(|asker| matches!(asker, QuestionSource::Read(own, _) if *own == slot), out);
+    }
+
+    /// Withdraws a request that a legacy server has cancelled.
+    pub(super) fn withdraw_question(&mut self, id: Id<'_>, out: &mut Effects) {
+        self.withdraw(|asker| matches!(asker, QuestionSource::Server(own) if own.as_id() == id), out);
     }
 
     /// Withdraws all questions when the connection is lost.

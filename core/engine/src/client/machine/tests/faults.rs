@@ -386,6 +386,11 @@ fn questions_are_answered() {
     assert!(String::from_utf8(alone.sent().body).unwrap().contains("-32601"));
     alone.receive(r#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#);
     assert_eq!(alone.sent().body, br#"{"jsonrpc":"2.0","id":6,"result":{}}"#);
+    alone.receive(r#"{"jsonrpc":"2.0","id":"s-2","method":"elicitation/create","params":{}}"#);
+    let question = asked(&mut alone.effects).id;
+    alone.receive(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s-2"}}"#);
+    let is_withdrawn = |effect: &Effect| matches!(effect, Effect::Withdrawn(id) if *id == question);
+    assert!(alone.effects.iter().any(is_withdrawn), "the server has taken it back");
 }
 
 /// A read whose connection is lost is repeated once, and not twice; a custom method is not repeated.
