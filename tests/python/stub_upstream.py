@@ -8,7 +8,7 @@ answer), `lies` (contents under another URI too), `flood` (bytes of one read), `
 read end it), `asks` (its tools ask for input first, in the modern era), `asks_reads` (its reads do), `logs` (its tools
 log a warning, where a request wants log messages), `modern_on` (a file whose presence at the start makes it modern),
 `questions` (pairs of a method and params: its tool `ask` sends them as requests, in the legacy era, and answers with
-the results).
+the results), `more` (members of every entry of the lists).
 
 Its tool `set` changes a resource and says so; `add` and `remove` change the list; `slow` reports progress until it is
 cancelled.
@@ -82,6 +82,7 @@ def page(items: list[dict[str, Any]], member: str, params: dict[str, Any]) -> di
     size = spec.get("page", 1000)
     cursor = params.get("cursor")
     hint = {"ttlMs": 0, "cacheScope": "private"} if modern else {}
+    items = [item | spec.get("more", {}) for item in items]
     if spec.get("circle"):
         number = int(cursor or 0)
         return {member: items[:1], "nextCursor": str((number % spec["circle"]) + 1), **hint}

@@ -32,6 +32,7 @@ mod calls;
 mod completion;
 mod conflicts;
 mod declared;
+mod entries;
 mod figures;
 mod latency;
 mod lock;

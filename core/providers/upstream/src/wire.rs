@@ -2,6 +2,7 @@
 //!
 //! Law: everything here comes from another server. An entry without its name is left out; the others stay.
 
+use crate::entries::tidied;
 use mcp_resources_engine::connection::{InputAsk, InputRequest, InputRequired, LogLevel};
 use mcp_resources_engine::jsonrpc::{Json, JsonMembers, object};
 use mcp_resources_engine::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROGRESS_TOKEN};
@@ -37,15 +38,18 @@ pub(crate) fn members(json: &str) -> Option<JsonMembers<'_>> {
 }
 
 /// A page: the entries of the member `list`, each known by its member `id`. `None` if it has another form. Of entries with
-/// the same id the first is kept, and no more than `max`.
+/// the same id the first is kept, and no more than `max`; members of a wrong type are left out.
 pub(crate) fn page(result: &str, list: &str, id: &str, max: usize) -> Option<ForeignPage> {
     let members = members(result)?;
     let mut seen = HashSet::new();
     let mut items = Vec::new();
     for item in members.get(list)?.array()? {
         let Some(own) = item.object().and_then(|item| item.get(id)?.as_str()) else { continue };
-        if items.len() < max && seen.insert(own.to_string()) {
-            items.push(ForeignItem { id: own.into_owned(), json: item.raw().to_owned() });
+        if items.len() < max
+            && let Some(json) = tidied(item, list, &own)
+            && seen.insert(own.to_string())
+        {
+            items.push(ForeignItem { id: own.into_owned(), json });
         }
     }
     let next = members.get("nextCursor").and_then(Json::as_str).map(Cow::into_owned);
@@ -231,11 +235,14 @@ mod tests {
 
     #[test]
     fn entries_pass_unchanged_but_for_their_name() {
-        let result = r#"{"tools":[{"name":"a","x":1.50},{"name":"a"},7,{"title":"no name"},{"name":"b"}],"nextCursor":"n","ttlMs":5}"#;
+        let result = r#"{"tools":[{"name":"a","x":1.50,"inputSchema":{}},{"name":"a"},7,{"title":"no name"},{"name":"b","inputSchema":{}}],"nextCursor":"n","ttlMs":5}"#;
         let page = page(result, "tools", "name", 10).unwrap();
         let ids: Vec<_> = page.items.iter().map(|item| item.id.as_str()).collect();
         assert_eq!((ids, page.next.as_deref(), page.ttl), (vec!["a", "b"], Some("n"), 5));
-        assert_eq!(with_text(&page.items[0].json, "name", "s_\"a"), r#"{"name":"s_\"a","x":1.50}"#);
+        assert_eq!(
+            with_text(&page.items[0].json, "name", "s_\"a"),
+            r#"{"name":"s_\"a","x":1.50,"inputSchema":{}}"#
+        );
         assert!(super::page(r#"{"tools":7}"#, "tools", "name", 10).is_none());
         assert!(super::page("[]", "tools", "name", 10).is_none());
     }
