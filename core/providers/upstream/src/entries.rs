@@ -7,7 +7,7 @@ use mcp_resources_engine::jsonrpc::{Json, JsonKind, object};
 pub(crate) fn tidied(json: Json<'_>, list: &str, id: &str) -> Option<String> {
     let members = json.object()?;
     let has_name = members.get("name").is_some_and(is_text);
-    if list == "tools" && !members.get("inputSchema").is_some_and(is_object) {
+    if list == "tools" && !members.get("inputSchema").is_some_and(is_schema) {
         return None;
     }
     if has_name && members.iter().all(|(name, value)| has_right_type(&name, value)) {
@@ -47,6 +47,12 @@ fn is_text(value: Json<'_>) -> bool {
 
 fn is_object(value: Json<'_>) -> bool {
     value.kind() == JsonKind::Object
+}
+
+/// Whether a tool may have this schema: its arguments are an object.
+fn is_schema(value: Json<'_>) -> bool {
+    let kind = value.object().and_then(|schema| schema.get("type")?.as_str());
+    kind.as_deref() == Some("object")
 }
 
 fn all(array: Json<'_>, is_right: impl Fn(Json<'_>) -> bool) -> bool {
@@ -105,6 +111,7 @@ mod tests {
         let tool = |text: &'static str| tidied(Json::parse(text.as_bytes(), 16).unwrap(), "tools", "t");
         assert_eq!(tool(r#"{"name":"t","inputSchema":7}"#), None);
         assert_eq!(tool(r#"{"name":"t"}"#), None);
-        assert!(tool(r#"{"name":"t","inputSchema":{}}"#).is_some());
+        assert_eq!(tool(r#"{"name":"t","inputSchema":{"type":"string"}}"#), None);
+        assert!(tool(r#"{"name":"t","inputSchema":{"type":"object"}}"#).is_some());
     }
 }

@@ -235,13 +235,13 @@ mod tests {
 
     #[test]
     fn entries_pass_unchanged_but_for_their_name() {
-        let result = r#"{"tools":[{"name":"a","x":1.50,"inputSchema":{}},{"name":"a"},7,{"title":"no name"},{"name":"b","inputSchema":{}}],"nextCursor":"n","ttlMs":5}"#;
+        let result = r#"{"tools":[{"name":"a","x":1.50,"inputSchema":{"type":"object"}},{"name":"a"},7,{"title":"no name"},{"name":"b","inputSchema":{"type":"object"}}],"nextCursor":"n","ttlMs":5}"#;
         let page = page(result, "tools", "name", 10).unwrap();
         let ids: Vec<_> = page.items.iter().map(|item| item.id.as_str()).collect();
         assert_eq!((ids, page.next.as_deref(), page.ttl), (vec!["a", "b"], Some("n"), 5));
         assert_eq!(
             with_text(&page.items[0].json, "name", "s_\"a"),
-            r#"{"name":"s_\"a","x":1.50,"inputSchema":{}}"#
+            r#"{"name":"s_\"a","x":1.50,"inputSchema":{"type":"object"}}"#
         );
         assert!(super::page(r#"{"tools":7}"#, "tools", "name", 10).is_none());
         assert!(super::page("[]", "tools", "name", 10).is_none());
