@@ -54,7 +54,7 @@ class Answer:
             return
         text = b""
         async for chunk in self._chunks():
-            text += chunk
+            text = (text + chunk).replace(b"\r\n", b"\n")
             while b"\n\n" in text:
                 event, _, text = text.partition(b"\n\n")
                 data = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]

@@ -83,7 +83,7 @@ def servers(commands: dict[str, list[str]], bus: str, folder: Path, **policy: An
             port = stack.enter_context(reserved_port())
             log = folder / f"{language}-{len(made)}"
             made += [Server(language, commands[language], port, bus, policy, log)]
-            stack.callback(made[-1].process.wait, PATIENCE)
+            stack.enter_context(made[-1].process)
             stack.callback(made[-1].process.kill)
         for server in made:
             wait_for(server.port, server.process, server.log)
