@@ -179,7 +179,7 @@ def test_two_servers_of_different_names_on_one_broker(kind: str, tmp_path: Path)
 
 @with_redis
 def test_a_stranger_on_the_stream_of_another_server(tmp_path: Path) -> None:
-    """Messages of a server with another name, copied onto the stream of ours, open for nobody."""
+    """Messages of a server with another name, copied onto the stream of ours, are not opened."""
     (tmp_path / "x").mkdir()
     (tmp_path / "y").mkdir()
     with (

@@ -40,7 +40,7 @@ def gateway(program: Path, tmp_path: Path) -> Start:
 
 
 def own(**spec: Any) -> dict[str, Any]:
-    """A stub of which each client has a process of its own."""
+    """A stub that starts once for each client."""
     return stub("a", entry={"per_client": True}, **spec)
 
 
@@ -130,7 +130,7 @@ def test_a_client_is_asked_only_what_it_declared(gateway: Start, tmp_path: Path)
 
 
 def test_logs_of_older_servers_reach_their_client(gateway: Start) -> None:
-    """G2: on the connection of a client, log messages pass at its level; on the shared one they are nobody's."""
+    """G2: on the connection of a client, log messages pass at its level; on the shared one they are dropped."""
     with gateway({"a": own(logs=True)}) as server:
         server.initialize()
         server.request("level", "logging/setLevel", {"level": "notice"})

@@ -74,7 +74,7 @@ impl ClientAsks {
         self.open.remove(&number).map(|_| AskId(number))
     }
 
-    /// Closes a question that nobody wants an answer to. Returns whether it was open.
+    /// Closes a question whose answer is not wanted any more. Returns whether it was open.
     pub(super) fn withdraw(&mut self, ask: AskId) -> bool {
         self.open.remove(&ask.0).is_some()
     }

@@ -51,7 +51,7 @@ impl Amounts {
     /// Checks that the limits of a policy can be compiled.
     ///
     /// # Errors
-    /// As [`Amounts::new`].
+    /// [`PolicyError`] for a rate or a concurrency of 0, an unknown detector, or a pattern that cannot be parsed.
     pub fn check(policy: &Policy) -> Result<(), PolicyError> {
         Self::checked(policy).map(drop)
     }

@@ -130,7 +130,7 @@ impl UsedRate {
 impl Drop for UsedRate {
     fn drop(&mut self) {
         if !self.is_taken {
-            // Nobody reports it, so the next request begins anew.
+            // It is not reported, so the next request begins anew.
             self.take_amount();
         }
     }
@@ -288,7 +288,7 @@ mod tests {
         assert!(process.take(&ada, 40_000));
     }
 
-    /// The local process is another one in each process, and the common bucket belongs to nobody.
+    /// The local process is another one in each process, and a common bucket has no principal.
     #[test]
     fn only_principals_with_a_bucket_of_their_own_are_shared() {
         let process = Process::new(1.0, 9, 1);

@@ -1,6 +1,6 @@
 //! Servers of other libraries on the bus: they announce their changes, and hear of those of the other processes.
 //!
-//! Law: an event that waits is not added again, and changes for one principal reach nobody here, because such a server cannot
+//! Law: an event that waits is not added again, and changes for one principal are dropped here, because such a server cannot
 //! tell its clients apart.
 
 use super::task::ChangeReceiver;
