@@ -20,7 +20,7 @@ pub struct SharedEvents {
 /// An event of the SDK.
 #[napi(object)]
 pub struct SharedEvent {
-    /// What has changed.
+    /// The kind of the change.
     pub kind: String,
     /// Of a resource.
     pub uri: Option<String>,

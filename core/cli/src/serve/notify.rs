@@ -32,7 +32,7 @@ struct NotifiedServer {
 }
 
 impl Notify {
-    /// `None` if no caller may report a change: over stdio, and with `--public`, which authenticates nobody.
+    /// `None` if no caller may report a change: over stdio, and with `--public`, where callers are not authenticated.
     pub(super) fn of(document: &ServeDocument, args: &Serve) -> Option<Self> {
         let needs_scope = document.has_auth();
         let is_offered = args.http.is_some() && (needs_scope || !args.public);

@@ -50,7 +50,7 @@ enum RateSubject {
 #[derive(Clone)]
 pub struct RateNames(Hmac<Sha256>);
 
-/// How many full buckets a principal may owe: those of this many processes. A store cannot make it wait longer.
+/// Maximum number of full buckets that a principal may owe: those of this many processes. A store cannot make it wait longer.
 const DEBT: u64 = 64;
 
 /// The length of a name in bytes, before it is written in digits.
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// What all processes have used, by bucket.
+    /// The use of all processes, by bucket.
     #[derive(Default)]
     struct Store(HashMap<String, u64>);
 

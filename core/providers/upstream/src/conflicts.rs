@@ -1,4 +1,4 @@
-//! What cannot be merged: names, URIs and templates that two servers of an agent have, and servers that do not answer.
+//! Conflicts between the servers of an agent: names, URIs and templates that two of them have, and servers that do not answer.
 
 use crate::server::lock;
 use crate::table::{MOST_ITEMS, MOST_PAGES, NamedTable};
@@ -67,7 +67,7 @@ pub enum UpstreamConflict {
     },
 }
 
-/// What one server has.
+/// The contents of one server.
 struct ServerContents {
     tools: Option<Arc<NamedTable>>,
     prompts: Option<Arc<NamedTable>>,

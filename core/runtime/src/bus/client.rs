@@ -35,7 +35,7 @@ pub struct BusClient {
 /// A change that the clients of a server hear about, without those for one principal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerEvent {
-    /// What has changed.
+    /// The kind of the change.
     pub kind: ServerEventKind,
     /// The URI of a resource; `None` for a list.
     pub uri: Option<String>,
@@ -60,7 +60,7 @@ struct HeardChanges {
     waker: Waker,
 }
 
-/// What the program has not taken yet, and the URIs that it may have clients for.
+/// Events that the program has not taken yet, and the URIs that it may have clients for.
 #[derive(Debug, Default)]
 struct HeardState {
     uris: HashSet<Box<str>>,
@@ -73,7 +73,7 @@ struct HeardState {
     lines: Vec<String>,
 }
 
-/// What [`BusClient::take`] returns.
+/// The result of [`BusClient::take`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeardEvents {
     /// Each once.

@@ -1,4 +1,4 @@
-//! What the server's log says about the bus and its rates: one line when they are lost, and one when they are back.
+//! Lines of the server's log about the bus and its rates: one line when they are lost, and one when they are back.
 
 use super::BusError;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl BusLog {
     }
 }
 
-/// What the log says about the store of shared rates: one line when it is lost, and one when it is back.
+/// The log's lines about the store of shared rates: one line when it is lost, and one when it is back.
 pub(super) struct RateLog {
     /// The address of the bus, without credentials.
     name: String,

@@ -51,7 +51,7 @@ pub trait Bus: Send + Sync + 'static {
     /// Connects for reading the log of `topic`, behind the entry at `from`; `None`: from its end on.
     fn follow<'b>(&'b self, topic: &'b str, from: Option<&'b str>) -> BusFuture<'b, Box<dyn BusReader>>;
 
-    /// Where all processes count requests together; `None`, the default, if this bus has no such place.
+    /// The store in which all processes count requests together; `None`, the default, if this bus has none.
     fn rates(&self) -> Option<&dyn RateStore> {
         None
     }

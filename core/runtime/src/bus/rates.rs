@@ -57,7 +57,7 @@ pub(super) struct RateQueue {
     filled: Notify,
 }
 
-/// What the loop of the rates uses.
+/// The parts that the loop of the rates uses.
 pub(super) struct RateTask {
     pub(super) bus: Arc<dyn Bus>,
     pub(super) clock: Arc<EngineClock>,

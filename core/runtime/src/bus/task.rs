@@ -21,7 +21,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest pause between two attempts to connect, in ms.
 pub(super) const LONGEST_PAUSE: Millis = 2_000;
 
-/// What the metrics of a bus count.
+/// The counters of a bus for metrics.
 #[derive(Debug, Default)]
 pub(super) struct BusCounters {
     pub(super) sent: AtomicU64,

@@ -40,7 +40,7 @@ struct BusParts {
     rate_log: Arc<RateLog>,
 }
 
-/// What the processes of a server have in common.
+/// The name and the keys that the processes of a server share.
 pub(super) struct BusGroup {
     /// The name of the server.
     pub(super) server: String,

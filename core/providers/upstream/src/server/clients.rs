@@ -13,7 +13,7 @@ const MOST_LINKS: usize = 200;
 const MOST_PROCESSES: usize = 20;
 /// The time without a call after which the connection of a client ends, unless the configuration has one.
 const IDLE: Duration = Duration::from_secs(30 * 60);
-/// How often it is checked whether the client is still there.
+/// Time between two checks whether the client is still there.
 const LOOK: Duration = Duration::from_millis(500);
 
 impl UpstreamServer {

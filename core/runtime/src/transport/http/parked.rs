@@ -32,7 +32,7 @@ pub(super) fn may_park(request: &Request<Incoming>) -> bool {
     is_whole && !closes && request.version() == Version::HTTP_11 && request.method() != Method::HEAD
 }
 
-/// What a connection and the response on it share.
+/// The state that a connection and the response on it share.
 #[derive(Debug, Default)]
 pub(super) struct StreamPlace {
     /// The writer of a response that may be taken from hyper.
