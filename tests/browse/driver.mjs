@@ -24,6 +24,13 @@ export function launch() {
   });
 }
 
+const running = new Set();
+
+/** Ends what a failed test left running: its pipes would keep the file of tests from ending. */
+export async function endAll() {
+  await Promise.all([...running].map((command) => command.end()));
+}
+
 /** Starts `browse` with these words; its URL is the first line. */
 export async function browse(words, options = {}) {
   const child = spawn(COMMAND, ['browse', '--no-open', ...words], { stdio: ['ignore', 'pipe', 'pipe'], ...options });
@@ -36,15 +43,18 @@ export async function browse(words, options = {}) {
   const ended = new Promise((resolve) => child.on('close', resolve));
   const first = new Promise((resolve) => createInterface(child.stdout).once('line', resolve));
   const url = await Promise.race([first, ended.then(() => Promise.reject(new Error(`browse has ended: ${errors}`)))]);
-  return {
+  const command = {
     url,
     child,
     errors: () => errors,
     async end() {
+      running.delete(command);
       child.kill('SIGTERM');
       await ended;
     },
   };
+  running.add(command);
+  return command;
 }
 
 /** The fragment that opens a resource. */

@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { browse, hash, launch, open, ROOT } from './driver.mjs';
+import { browse, endAll, hash, launch, open, ROOT } from './driver.mjs';
 
 const SCRIPT = join(ROOT, 'tests/browse/server.mjs');
 let browser;
@@ -17,7 +17,7 @@ before(async () => {
 });
 after(async () => {
   await browser?.close();
-  await hostile?.end();
+  await endAll();
 });
 
 /** Opens a hostile resource, looks at it, and checks that nothing has run or was asked of another place. */

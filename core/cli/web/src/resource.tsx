@@ -23,6 +23,12 @@ let views: Views | null = null;
 /** The viewers are a part of the page that is loaded with the first resource. */
 const loading = (): Promise<Views> => import('./views/views').then((loaded) => (views = loaded));
 
+/**
+ * Changes that follow the first within this time are compared with what stood before it: many programs save a file by
+ * emptying it and then writing it, and a reader may see it empty in between.
+ */
+const SAVE_MS = 2000;
+
 export function ResourcePane({ chosen }: { chosen: Chosen }): JSX.Element {
   const { servers } = useStore();
   const server = servers.find((one) => one.name === chosen.server);
@@ -34,6 +40,7 @@ export function ResourcePane({ chosen }: { chosen: Chosen }): JSX.Element {
   const [view, setView] = useState<ViewName | 'message'>('preview');
   const [, loaded] = useState(views);
   const current = useRef<Contents[] | null>(null);
+  const firstAt = useRef(0);
   const heading = useRef<HTMLHeadingElement>(null);
   const entry = store.entry(chosen);
   const isWatched = server?.about?.hasSubscriptions === true;
@@ -63,10 +70,14 @@ export function ResourcePane({ chosen }: { chosen: Chosen }): JSX.Element {
       if (change.contents === null) return setIsGone(true);
       setIsGone(false);
       if (JSON.stringify(change.contents) === JSON.stringify(current.current)) return;
-      setPrevious(current.current);
+      const now = Date.now();
+      if (now - firstAt.current > SAVE_MS) {
+        setPrevious(current.current);
+        firstAt.current = now;
+      }
       current.current = change.contents;
       setAnswer((before) => before && { ...before, contents: change.contents ?? [] });
-      setChangedAt(new Date());
+      setChangedAt(new Date(now));
     });
   }, [isWatched, answer === null]);
 
