@@ -59,6 +59,7 @@ def _options() -> argparse.Namespace:
 
 def make(parts: list[str] | tuple[str, ...], build: Build, out: Path, *, limits: bool) -> None:
     """Makes the parts in this folder."""
+    TARGET.mkdir(parents=True, exist_ok=True)  # a fresh clone has none
     with tempfile.TemporaryDirectory(prefix="mcp-resources-", dir=TARGET) as folder:
         work = Path(folder)
         if "command" in parts or "node" in parts:

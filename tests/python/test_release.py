@@ -166,6 +166,12 @@ def test_a_step_that_fails_leaves_everything_as_it_was(
     assert os.listdir(tmp_path) == ["dist"]
 
 
+def test_a_fresh_clone_has_no_folder_of_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dist, "TARGET", tmp_path / "target")
+    dist.make((), compiling.Build(project.target(None), "dev"), tmp_path, limits=False)
+    assert os.listdir(tmp_path / "target") == []
+
+
 def test_a_command_that_fails_is_named_with_its_last_words() -> None:
     with pytest.raises(project.ReleaseError, match=r"(?s)the step failed, with status 3: .*out of space"):
         project.run("the step", "sh", "-c", "echo out of space >&2; exit 3")
