@@ -78,8 +78,11 @@ test('the site is searched by keyboard alone', { skip: SKIP }, async () => {
   assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ''), /skip/i);
   await page.keyboard.press('Control+k');
   await page.keyboard.type('revocation', { delay: 20 });
-  await page.waitForSelector('a[href*="replicas"], a[href*="auth"]', { timeout: 20_000 });
+  // The navigation has links too: wait for the first result to be chosen, then for the second.
+  const chosen = (place) => `[role=option][href*="revocation"][aria-posinset="${place}"][aria-selected=true]`;
+  await page.waitForSelector(chosen(1), { timeout: 20_000 });
   await page.keyboard.press('ArrowDown');
+  await page.waitForSelector(chosen(2), { timeout: 20_000 });
   await page.keyboard.press('Enter');
   await page.waitForURL((url) => url.pathname !== '/', { timeout: 20_000 });
   assert.deepEqual(wrong, []);
