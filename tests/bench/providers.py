@@ -173,7 +173,9 @@ class HttpServer(Server):
         end = time.monotonic() + PATIENCE
         while not (found := re.search(r"serving at http://[^/]*:(\d+)/", self.errors())):
             if self.process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"the server does not serve: {self.errors()}")
+                said = self.errors()
+                self.__exit__()
+                raise RuntimeError(f"the server does not serve: {said}")
             time.sleep(0.01)
         self.port = int(found[1])
 
@@ -505,6 +507,10 @@ class Idle:
 Measure = Callable[[], Figures]
 
 
+FAILURES = (OSError, RuntimeError, ValueError, LookupError)
+"""What a server or a program does wrong. The row has the reason, and the others go on."""
+
+
 def interleaved(measures: dict[str, Measure], rounds: int) -> list[Row]:
     """The rows: each is measured once, then each again. One that fails has the reason."""
     rows: dict[str, Row] = {name: {"server": name, "rounds": []} for name in measures}
@@ -514,7 +520,7 @@ def interleaved(measures: dict[str, Measure], rounds: int) -> list[Row]:
                 continue
             try:
                 rows[name]["rounds"].append(measure())
-            except (OSError, RuntimeError, ValueError, LookupError) as error:
+            except FAILURES as error:
                 rows[name]["missing"] = str(error)
             print(f"{name}: {rows[name]}", file=sys.stderr)
     return [*rows.values()]
@@ -551,11 +557,14 @@ def idle(command: str, materials: Materials, rounds: int) -> list[Row]:
     """The rows of W28. All servers rest at the same time."""
     rows: dict[str, Row] = {}
     with ExitStack() as stack:
-        servers = Idle(command, materials, stack)
-        for _ in range(rounds):
-            for name, figures in servers.measure().items():
-                print(f"{name}: {figures}", file=sys.stderr)
-                rows.setdefault(name, {"server": name, "rounds": []})["rounds"].append(figures)
+        try:
+            servers = Idle(command, materials, stack)
+            for _ in range(rounds):
+                for name, figures in servers.measure().items():
+                    print(f"{name}: {figures}", file=sys.stderr)
+                    rows.setdefault(name, {"server": name, "rounds": []})["rounds"].append(figures)
+        except FAILURES as error:
+            return [{"server": "all", "rounds": [], "missing": str(error)}]
     return [*rows.values()]
 
 
