@@ -94,7 +94,8 @@ fn make(workload: Workload, is_quick: bool) -> Result<(), Box<dyn Error>> {
     match workload {
         Workload::Docs => docs::make(),
         Workload::History(_) => history::make(is_quick),
-        _ => Err(format!("{} has no folder that can be made by itself; W11 and W23-… have", workload.name()).into()),
+        _ => Err(format!("{} has no folder that can be made by itself; W11 and W23-… have", workload.name())
+            .into()),
     }
 }
 
