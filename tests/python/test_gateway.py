@@ -13,23 +13,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from gateway import Agent, LegacyAgent, asked, configured, is_there, noting, over_http, stub
+from gateway import Agent, LegacyAgent, Start, asked, configured, is_there, noting, over_http, stub
 from process import Server, eventually, running
-
-Start = Callable[..., Any]
-
-
-@pytest.fixture
-def gateway(program: Path, tmp_path: Path) -> Start:
-    """A gateway over stdio of these servers; every line that it writes is checked against the schema."""
-
-    @contextmanager
-    def start(servers: dict[str, Any], agents: dict[str, Any] | None = None, *words: str) -> Iterator[Server]:
-        file = configured(tmp_path, servers, agents)
-        with running([str(program), "gateway", "--config", str(file), *words]) as server:
-            yield server
-
-    return start
 
 
 def everything(server: Server, method: str, member: str) -> list[Any]:

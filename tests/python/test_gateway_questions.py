@@ -2,20 +2,18 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway import LegacyAgent, asked, configured, is_there, noting, over_http, stub
+from gateway import LegacyAgent, Start, asked, configured, is_there, noting, over_http, stub
 from mcp import Client, types
 from mcp.client.stdio import StdioServerParameters
 from peering import NODE, Peer, serving
-from process import Message, Server, eventually, running
+from process import Message, Server, eventually
 from vectors import ROOT
 
-Start = Callable[..., Any]
 FORM = {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}}
 SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 5}
 QUESTIONS = [["elicitation/create", FORM], ["sampling/createMessage", SAMPLE], ["roots/list", {}]]
@@ -25,18 +23,6 @@ ANSWERS = {
     "roots/list": {"roots": [{"uri": "file:///project"}]},
 }
 ALL: Message = {"elicitation": {}, "sampling": {}, "roots": {}}
-
-
-@pytest.fixture
-def gateway(program: Path, tmp_path: Path) -> Start:
-    """A gateway over stdio of these servers."""
-
-    @contextmanager
-    def start(servers: dict[str, Any]) -> Iterator[Server]:
-        with running([str(program), "gateway", "--config", str(configured(tmp_path, servers))]) as server:
-            yield server
-
-    return start
 
 
 def own(**spec: Any) -> dict[str, Any]:
