@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,40 @@ def test_a_process_ends_with_its_client(program: Path, tmp_path: Path) -> None:
         time.sleep(1)
         assert is_there(second), "its client is still there"
         assert is_there(shared)
+
+
+def test_first_calls_at_once_keep_the_limit(program: Path, tmp_path: Path) -> None:
+    """G2: a server has at most 20 processes of single clients, counted until each has ended."""
+    note = tmp_path / "pids"
+    entry = own()
+    command = noting([entry["command"], *entry["args"]], note)
+    entry |= {"command": command[0], "args": command[1:]}
+    agents = {"one": {"token": "token-of-one", "mcpServers": {"a": {"resources": "*"}}}}
+    with over_http(program, configured(tmp_path, {"a": entry}, agents)) as gateway, ExitStack() as stack:
+        clients = [stack.enter_context(LegacyAgent(gateway.url, "token-of-one", ALL)) for _ in range(30)]
+        pool = stack.enter_context(ThreadPoolExecutor(len(clients)))
+        slow = {"name": "slow", "arguments": {"steps": 80}}
+        counted: list[int] = []
+
+        def running() -> None:
+            counted.append(sum(map(is_there, [int(line) for line in note.read_text().split()])))
+
+        def at_once(own: list[LegacyAgent], params: Message) -> list[Message]:
+            calls = [pool.submit(client.ask, 1, "tools/call", params) for client in own]
+            while not all(call.done() for call in calls):
+                running()
+                time.sleep(0.005)
+            return [call.result() for call in calls]
+
+        clients[0].ask(0, "tools/list")
+        answers = at_once(clients, slow)
+        refused = [number for number, answered in enumerate(answers) if "error" in answered]
+        assert len(refused) == 10
+        assert "as many clients" in answers[refused[0]]["error"]["message"]
+        # Processes that nobody uses any more end for them.
+        again = at_once([clients[number] for number in refused], {"name": "echo", "arguments": {}})
+        assert all("result" in answered for answered in again)
+        assert max(counted) == 21, "twenty, and the shared one"
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
