@@ -166,8 +166,8 @@ class Day:
     async def _visit(self, server: list[str] | str) -> None:
         async with Client(server, revision=random.choice([None, "2025-11-25"])) as client:
             listed = {resource.uri async for resource in client.list()}
-            assert "db:///shop/items" in listed
-            assert {f"file:///folder/f{file}.txt" for file in range(FILES)} <= listed
+            # Not the files: a directory may show a name not at all while it is replaced.
+            assert {"db:///shop/items", "file:///folder/", "git:///project/log"} <= listed
             for uri in random.sample(sorted(self.world.last), 4):
                 known = self.world.last[uri]
                 found = number_of(uri, await client.read(uri))
