@@ -4,6 +4,7 @@ Law: packages come from one commit with one version. `dist` has all of them, or 
 """
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -143,6 +144,7 @@ def _scripts(build: Build) -> None:
 
 def _crates(out: Path) -> None:
     packages = [f"--package={name}" for name in CRATES]
+    forget_unpacked(Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")))
     # Nobody runs what is compiled here.
     plain = {"CARGO_PROFILE_DEV_DEBUG": "none"}
     said = run("cargo package", "cargo", "package", "--locked", "--allow-dirty", *packages, env=plain, both=True)
@@ -152,6 +154,17 @@ def _crates(out: Path) -> None:
     for name in CRATES:
         archive = f"{name}-{project.version()}.crate"
         shutil.copyfile(TARGET / "package" / archive, folder / archive)
+
+
+def forget_unpacked(cargo_home: Path) -> None:
+    """Removes what cargo has unpacked of our packages before.
+
+    It unpacks a package of a version once, and would compile the others with the sources of an earlier build.
+    """
+    for name in CRATES:
+        # The folder of a registry on the network has its host in front of the dash.
+        for folder in cargo_home.glob(f"registry/src/-*/{name}-{project.version()}"):
+            shutil.rmtree(folder)
 
 
 def verified(said: str) -> str:

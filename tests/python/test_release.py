@@ -311,6 +311,17 @@ def test_every_crate_that_may_be_published_is_after_those_that_it_needs() -> Non
         assert needs & set(published) <= before, name
 
 
+def test_packages_of_an_earlier_build_are_forgotten(tmp_path: Path) -> None:
+    unpacked = tmp_path / "registry" / "src"
+    ours, published = (
+        f"{place}/{dist.CRATES[0]}-{project.version()}" for place in ("-e40df0bf95b02185", "crates-1949cf8c")
+    )
+    for path in (ours, published):
+        (unpacked / path / "src").mkdir(parents=True)
+    dist.forget_unpacked(tmp_path)
+    assert [path for path in (ours, published) if (unpacked / path).exists()] == [published]
+
+
 def test_a_crate_that_was_not_compiled_or_warns_is_named() -> None:
     said = "".join(f"   Verifying {name} v0.1.0 (/tree)\n   Compiling {name} v0.1.0\n" for name in project.CRATES)
     count = len(project.CRATES)
