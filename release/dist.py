@@ -144,7 +144,9 @@ def _scripts(build: Build) -> None:
 
 def _crates(out: Path) -> None:
     packages = [f"--package={name}" for name in CRATES]
+    # Cargo takes packages of one version for the same: what was unpacked or compiled before would be used again.
     forget_unpacked(Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")))
+    run("cargo clean", "cargo", "clean", "--quiet", "--profile=dev", *packages)
     # Nobody runs what is compiled here.
     plain = {"CARGO_PROFILE_DEV_DEBUG": "none"}
     said = run("cargo package", "cargo", "package", "--locked", "--allow-dirty", *packages, env=plain, both=True)
@@ -157,10 +159,7 @@ def _crates(out: Path) -> None:
 
 
 def forget_unpacked(cargo_home: Path) -> None:
-    """Removes what cargo has unpacked of our packages before.
-
-    It unpacks a package of a version once, and would compile the others with the sources of an earlier build.
-    """
+    """Removes what cargo has unpacked of our packages before: it does so once for a version."""
     for name in CRATES:
         # The folder of a registry on the network has its host in front of the dash.
         for folder in cargo_home.glob(f"registry/src/-*/{name}-{project.version()}"):
