@@ -143,6 +143,8 @@ check-rust: setup
 	@cargo clippy --quiet -p mcp-resources --no-default-features -- -D warnings
 	@for feature in "" $(PROVIDERS); do cargo clippy --quiet -p mcp-resources-providers --no-default-features \
 		--features "$$feature" -- -D warnings || { echo "the feature $$feature alone" >&2; exit 1; }; done
+	@for feature in "" redis nats; do cargo clippy --quiet -p mcp-resources-bus --no-default-features \
+		--features "$$feature" -- -D warnings || { echo "the feature $$feature alone" >&2; exit 1; }; done
 	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
 
 check-python: setup
