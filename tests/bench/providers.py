@@ -467,7 +467,7 @@ USED = {
     "docs": (SEARCH, "docs:///handbook/d00/p00.md"),
     "db": ("db:///shop/items/1", "db:///shop/items/1"),
 }
-"""What is read of each provider before it rests, and what is subscribed to."""
+"""The URI that is read of each provider before it rests, and the one that is subscribed to."""
 
 
 class Idle:

@@ -193,7 +193,7 @@ def test_first_calls_at_once_keep_the_limit(program: Path, tmp_path: Path) -> No
         refused = [number for number, answered in enumerate(answers) if "error" in answered]
         assert len(refused) == 10
         assert "as many clients" in answers[refused[0]]["error"]["message"]
-        # Processes that nobody uses any more end for them.
+        # Unused processes end to make room for them.
         again = at_once([clients[number] for number in refused], {"name": "echo", "arguments": {}})
         assert all("result" in answered for answered in again)
         assert max(counted) == 21, "twenty, and the shared one"

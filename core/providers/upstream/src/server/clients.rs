@@ -36,7 +36,7 @@ impl UpstreamServer {
     }
 
     /// Begins a call on the connection of a client's session. Counted, made and begun under one lock: first calls of many
-    /// clients at once do not exceed the limit, and nobody takes the connection of a call for an unused one.
+    /// clients at once do not exceed the limit, and no call takes the connection of another for an unused one.
     fn begin_own_call(
         self: &Arc<Self>,
         asked: AskedClient,

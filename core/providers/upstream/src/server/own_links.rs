@@ -102,7 +102,7 @@ impl OwnLink {
     /// Waits until the server may be started or connected to: until a connection that has made room has ended.
     pub(super) async fn take_place(&self) {
         let free = || self.places.clone().acquire_owned();
-        // Fails only if the semaphore is closed, which nobody does.
+        // Fails only if the semaphore is closed, and it never is.
         let _ = self.place.get_or_try_init(free).await;
     }
 
