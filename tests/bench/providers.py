@@ -31,7 +31,7 @@ from typing import Any, Self
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
 
-from bus import machine
+from bus import put
 from bus import request as listen_request
 from listeners import modern
 from ports import HOST
@@ -602,18 +602,7 @@ def main() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     wanted = [name for name in options.workloads.split(",") if name]
     for workload, rows in tables(command, materials, options.rounds, wanted):
-        table = {
-            "workload": workload,
-            "modern": True,
-            "time": int(time.time()),
-            "machine": machine(),
-            "quick": options.quick,
-            "rows": rows,
-        }
-        print(json.dumps(table))
-        if options.output:
-            with options.output.open("a") as file:
-                file.write(json.dumps(table) + "\n")
+        put(workload, rows, options.output, is_quick=options.quick)
 
 
 if __name__ == "__main__":
