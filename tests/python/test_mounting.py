@@ -169,7 +169,9 @@ async def by_stdio(_server: ResourceServer, era: str) -> AsyncIterator[Ask]:
 
     async def ask(method: str, **params: Any) -> dict[str, Any]:
         send({"id": 1, "method": method, "params": params | ({"_meta": META} if era == MODERN else {})})
-        return dict(json.loads(await out.readline()))
+        while "id" not in (message := json.loads(await out.readline())):
+            pass  # the clock tells of each second
+        return dict(message)
 
     try:
         if era == LEGACY:
