@@ -1,3 +1,5 @@
+mod direct;
+
 use super::*;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,13 +11,16 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// A queue whose server never answers, the other end of the pipe, and a receiver for its calls of `notify`.
 fn queue(options: Vec<(String, OptionValue)>) -> (ClientQueue, OwnedFd, Receiver<()>) {
     let (sender, notified) = channel();
-    let settings = ClientSettings::from_option(OptionValue::Members(options)).unwrap();
     let notify = move || {
         // Fails if the test is over.
         let _ = sender.send(());
     };
-    let (queue, far) = ClientQueue::open(settings, crate::runtime().unwrap(), notify).unwrap();
+    let (queue, far) = ClientQueue::open(settings(options), crate::runtime().unwrap(), notify).unwrap();
     (queue, far.unwrap(), notified)
+}
+
+fn settings(options: Vec<(String, OptionValue)>) -> ClientSettings {
+    ClientSettings::from_option(OptionValue::Members(options)).unwrap()
 }
 
 fn failed(events: &[(u64, ClientEvent)], call: u64) -> &'static str {
@@ -37,7 +42,7 @@ fn each_call_ends_once() {
     drop(far);
     notified.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&queue.take(), 9), "unreachable");
-    assert!(locked(&queue.tasks).is_empty());
+    assert!(locked(&queue.calls).is_empty());
 }
 
 /// A loop that takes nothing does not use unlimited memory for droppable events; ends of calls are kept.
