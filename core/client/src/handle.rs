@@ -353,7 +353,11 @@ impl Client {
 
     /// Reads what the servers have sent that this thread is lent the output of; returns whether that was anything.
     pub(super) fn pump(&self) -> bool {
-        self.inner.links.iter().fold(false, |has_read, link| link.pump() || has_read)
+        let mut has_read = false;
+        for link in &self.inner.links {
+            has_read |= link.pump();
+        }
+        has_read
     }
 
     /// Watches a resource on the server that has it, or on the first allowed one if none has it.

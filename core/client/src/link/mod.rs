@@ -102,7 +102,7 @@ impl ServerHandle {
             has_ended: false,
             longest: options.limits.message,
             machine: Machine::new(options),
-            target: Arc::new(target),
+            target: Some(Arc::new(target)),
             credentials: credentials.map(Arc::new),
             hooks,
             clock: EngineClock::new(),
@@ -244,7 +244,8 @@ struct LinkTask {
     takes_inbound_first: bool,
     has_ended: bool,
     machine: Machine,
-    target: Arc<Target>,
+    /// `None` at the end: an open stream may be in it.
+    target: Option<Arc<Target>>,
     credentials: Option<Arc<ClientCredentials>>,
     hooks: Arc<Hooks>,
     clock: EngineClock,
@@ -504,7 +505,7 @@ impl LinkTask {
             match effect {
                 Effect::Connect => {
                     let (sender, receiver) = channel(INBOUND);
-                    let target = self.target.clone();
+                    let Some(target) = self.target.clone() else { continue };
                     let longest = self.longest;
                     self.inbound = Some(receiver);
                     let credentials = self.credentials.clone();
@@ -624,6 +625,7 @@ impl LinkTask {
         self.hearers.clear();
         self.questions.clear();
         self.about_senders.clear();
+        self.target = None;
         (self.transport.take(), std::mem::take(&mut self.closing))
     }
 }

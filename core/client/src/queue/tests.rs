@@ -2,6 +2,7 @@ mod direct;
 
 use super::*;
 use mcp_resources_engine::option::{FromOption, OptionValue};
+use std::io::Read;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -43,6 +44,18 @@ fn each_call_ends_once() {
     notified.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&queue.take(), 9), "unreachable");
     assert!(locked(&queue.calls).is_empty());
+}
+
+/// A stream that was never opened is closed with the client, although the client is still there.
+#[test]
+fn an_unused_stream_is_closed() {
+    let (queue, far, notified) = queue(Vec::new());
+    queue.close(1);
+    notified.recv_timeout(DEADLINE).unwrap();
+    assert!(matches!(queue.take()[..], [(1, ClientEvent::Done)]));
+    let mut far = std::os::unix::net::UnixStream::from(far);
+    far.set_read_timeout(Some(DEADLINE)).unwrap();
+    assert_eq!(far.read(&mut [0]).unwrap(), 0);
 }
 
 /// A loop that takes nothing does not use unlimited memory for droppable events; ends of calls are kept.
