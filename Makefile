@@ -143,6 +143,8 @@ check-rust: setup
 	@cargo clippy --quiet -p mcp-resources --no-default-features -- -D warnings
 	@for feature in "" $(PROVIDERS); do cargo clippy --quiet -p mcp-resources-providers --no-default-features \
 		--features "$$feature" -- -D warnings || { echo "the feature $$feature alone" >&2; exit 1; }; done
+	@for feature in "" redis nats; do cargo clippy --quiet -p mcp-resources-bus --no-default-features \
+		--features "$$feature" -- -D warnings || { echo "the feature $$feature alone" >&2; exit 1; }; done
 	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
 
 check-python: setup
@@ -193,6 +195,8 @@ soak: ## long forms of the tests: thousands of listeners, kills, swapped files, 
 	@MCP_RESOURCES_DOCUMENTS=100000 $(BIN)/python -m pytest -q tests/python/test_config_readers.py
 	$(call step,A gateway beside servers that are killed and hang and lie and flood)
 	@MCP_RESOURCES_UPSTREAMS=500 $(BIN)/python -m pytest -q tests/python/test_gateway_soak.py
+	$(call step,A day in fast motion: clients come and read and watch and go for an hour)
+	@MCP_RESOURCES_DAY=3600 $(BIN)/python -m pytest -q -s tests/python/test_day.py
 	$(call step,Random spellings of typed values)
 	@MCP_RESOURCES_SPELLINGS=20000 $(BIN)/python -m pytest -q tests/python/test_spellings.py
 	@MCP_RESOURCES_SPELLINGS=20000 tests/node/run tests/node/spellings.test.mjs

@@ -4,6 +4,7 @@ Law: packages come from one commit with one version. `dist` has all of them, or 
 """
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -59,6 +60,7 @@ def _options() -> argparse.Namespace:
 
 def make(parts: list[str] | tuple[str, ...], build: Build, out: Path, *, limits: bool) -> None:
     """Makes the parts in this folder."""
+    TARGET.mkdir(parents=True, exist_ok=True)  # a fresh clone has none
     with tempfile.TemporaryDirectory(prefix="mcp-resources-", dir=TARGET) as folder:
         work = Path(folder)
         if "command" in parts or "node" in parts:
@@ -142,6 +144,9 @@ def _scripts(build: Build) -> None:
 
 def _crates(out: Path) -> None:
     packages = [f"--package={name}" for name in CRATES]
+    # Cargo takes packages of one version for the same: what was unpacked or compiled before would be used again.
+    forget_unpacked(Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")))
+    run("cargo clean", "cargo", "clean", "--quiet", "--profile=dev", *packages)
     # Nobody runs what is compiled here.
     plain = {"CARGO_PROFILE_DEV_DEBUG": "none"}
     said = run("cargo package", "cargo", "package", "--locked", "--allow-dirty", *packages, env=plain, both=True)
@@ -151,6 +156,14 @@ def _crates(out: Path) -> None:
     for name in CRATES:
         archive = f"{name}-{project.version()}.crate"
         shutil.copyfile(TARGET / "package" / archive, folder / archive)
+
+
+def forget_unpacked(cargo_home: Path) -> None:
+    """Removes what cargo has unpacked of our packages before: it does so once for a version."""
+    for name in CRATES:
+        # The folder of a registry on the network has its host in front of the dash.
+        for folder in cargo_home.glob(f"registry/src/-*/{name}-{project.version()}"):
+            shutil.rmtree(folder)
 
 
 def verified(said: str) -> str:

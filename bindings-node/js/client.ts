@@ -10,7 +10,7 @@
  */
 import type { Arrival, NativeStream, ScopeFields } from './binding.js';
 import { checkText, isObject, shown } from './check.js';
-import { MemoryServer } from './client-memory.js';
+import type { MemoryServer } from './client-memory.js';
 import {
   type CallOptions,
   type ClientOptions,
@@ -71,6 +71,8 @@ export class Client {
     this.#wire = new Wire(fieldsOf(server, options), callbacksOf(options));
     if (!(server instanceof ResourceServer)) return;
     const { native } = this.#wire;
+    // With its sockets, which a client of another process does without.
+    const { MemoryServer } = require('./client-memory.js') as typeof import('./client-memory.js');
     this.#memory = new MemoryServer(server, () => native.openSocket());
   }
 

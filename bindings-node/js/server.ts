@@ -1,25 +1,24 @@
 /** `ResourceServer`: registers resources, templates, tools, prompts, providers and methods, and serves them. */
 import { randomBytes } from 'node:crypto';
-import { IncomingMessage } from 'node:http';
-import { Attachment, type AttachOptions } from './attach.js';
+import type { Attachment, AttachOptions } from './attach.js';
 import { audited } from './audit.js';
 import { binding, type Config, type Edit, type NativeFunction, type PlainValue, type Server } from './binding.js';
 import { CALL, checkFunction, checkOptions, checkText, FLAG, isObject, shown, TEXT } from './check.js';
 import type { Context } from './context.js';
 import { Peers, type ServerParts } from './driver.js';
-import { wrapped } from './embedded-listens.js';
-import { Endpoint } from './endpoint.js';
+import type { Endpoint } from './endpoint.js';
 import { translated } from './errors.js';
-import { type FetchHandler, fetchHandler } from './fetch.js';
+import type { FetchHandler } from './fetch.js';
 import { type AnyFunction, method, nameOf, reader } from './functions.js';
 import { policySource } from './guard.js';
 import { type Registrar, ResourceHandler } from './handler.js';
 import type { Reader, ResourceOptions } from './handler-types.js';
 import { jsonText } from './json.js';
+import { late } from './late.js';
 import { Lifespan } from './lifespan.js';
 import type { LineTransport } from './line-transport.js';
 import { warned } from './log.js';
-import { type NodeHandler, nodeHandler } from './node-handler.js';
+import type { NodeHandler } from './node-handler.js';
 import { checkInfo, checkItem, checkMethod, checkRun, checkServerOptions } from './option-checks.js';
 import { describe } from './option-fields.js';
 import type {
@@ -35,7 +34,6 @@ import type {
 import { nativeOf, type Provider } from './provider.js';
 import { redactor } from './redact.js';
 import type { JsonObject, MethodResult } from './results.js';
-import * as sdk from './sdk.js';
 import type { SdkFactory, SdkHandler, SdkServer } from './sdk-types.js';
 import type { Ending } from './signals.js';
 import type { Variable, Variables } from './template-types.js';
@@ -47,8 +45,7 @@ import type {
   ToolOptions,
   ToolSchema,
 } from './tool-types.js';
-import { promptEdits, toolEdits } from './tools.js';
-import { pageEdits, type UiOptions } from './ui.js';
+import type { UiOptions } from './ui.js';
 import { Watches } from './watches.js';
 
 /** The lists whose changes clients can be notified of. */
@@ -238,7 +235,7 @@ export class ResourceServer<State = unknown> {
    * @throws {RegistrationError} the URI is registered already or has another scheme, or an option is not allowed.
    */
   ui(uri: string, options: UiOptions): string {
-    this.#publish(pageEdits(uri, options, (html) => this.#constant(html, { uri })));
+    this.#publish(late.ui().pageEdits(uri, options, (html) => this.#constant(html, { uri })));
     return uri;
   }
 
@@ -332,7 +329,7 @@ export class ResourceServer<State = unknown> {
     call: ToolFunction<I, O, State>,
   ): void;
   tool(name: string, options: ToolOptions | AnyFunction, call?: AnyFunction): void {
-    this.#publish(toolEdits(this.#peers, name, options, call));
+    this.#publish(late.tools().toolEdits(this.#peers, name, options, call));
   }
 
   /** Removes the tool with this name. Does nothing if there is none. Clients are notified that the list has changed. */
@@ -361,7 +358,7 @@ export class ResourceServer<State = unknown> {
     call: PromptFunction<A, State>,
   ): void;
   prompt(name: string, options: PromptOptions | AnyFunction, call?: AnyFunction): void {
-    this.#publish(promptEdits(this.#peers, name, options, call));
+    this.#publish(late.tools().promptEdits(this.#peers, name, options, call));
   }
 
   /** Removes the prompt with this name. Does nothing if there is none. Clients are notified that the list has changed. */
@@ -440,6 +437,7 @@ export class ResourceServer<State = unknown> {
   ): this & { readonly factory: A extends SdkFactory ? A : SdkFactory } {
     checkOptions('attach', options, { adopt: FLAG });
     if (this.#attachment !== undefined) throw new Error('this ResourceServer is attached already; make another one');
+    const { Attachment } = late.attach();
     this.#attachment = new Attachment(this.name, internals(this), app, options.adopt ?? true);
     return this as this & { readonly factory: A extends SdkFactory ? A : SdkFactory };
   }
@@ -464,7 +462,7 @@ export class ResourceServer<State = unknown> {
    */
   wrap<H extends SdkHandler>(handler: H): H {
     if (this.#attachment === undefined) throw new Error('wrap() is for a server with attach(); call attach() first');
-    return wrapped(this.#attachment, this.#native, handler);
+    return late.embeddedListens().wrapped(this.#attachment, this.#native, handler);
   }
 
   /**
@@ -487,10 +485,10 @@ export class ResourceServer<State = unknown> {
     }
     const attached = this.#attachment;
     if (attached !== undefined) {
-      await this.#hosted(() => sdk.serveHttp(this.#wrap, attached, http, this.#ending));
+      await this.#hosted(() => late.sdk().serveHttp(this.#wrap, attached, http, this.#ending));
       return;
     }
-    const { serve } = await import('./http.js');
+    const { serve } = late.http();
     await this.#hosted(() => serve(this.#native, this.#peers, http, this.#ending));
   }
 
@@ -515,10 +513,10 @@ export class ResourceServer<State = unknown> {
    * @throws {RegistrationError} the value of an option is not allowed.
    */
   nodeHandler(options: HttpOptions = {}): NodeHandler {
-    if (options instanceof IncomingMessage) throw madeFor('nodeHandler', 'request, response');
+    if (options instanceof late.nodeHttp().IncomingMessage) throw madeFor('nodeHandler', 'request, response');
     if (this.#attachment !== undefined)
-      return this.#attachedHandler(sdk.nodeHandler(this.#wrap, this.#attachment, 'nodeHandler()'), options);
-    return nodeHandler(...this.#endpoint(options));
+      return this.#attachedHandler(late.sdk().nodeHandler(this.#wrap, this.#attachment, 'nodeHandler()'), options);
+    return late.nodeHandler().nodeHandler(...this.#endpoint(options));
   }
 
   /**
@@ -529,8 +527,8 @@ export class ResourceServer<State = unknown> {
   fetchHandler(options: HttpOptions = {}): FetchHandler {
     if (options instanceof Request) throw madeFor('fetchHandler', 'request');
     if (this.#attachment !== undefined)
-      return this.#attachedHandler(sdk.fetchHandler(this.#wrap, this.#attachment), options);
-    return fetchHandler(...this.#endpoint(options));
+      return this.#attachedHandler(late.sdk().fetchHandler(this.#wrap, this.#attachment), options);
+    return late.fetch().fetchHandler(...this.#endpoint(options));
   }
 
   /**
@@ -597,6 +595,7 @@ export class ResourceServer<State = unknown> {
   /** An endpoint, and the function that ends it. */
   #endpoint(options: HttpOptions): [Endpoint, () => void] {
     const lifespan = this.#lifespan;
+    const { Endpoint } = late.endpoint();
     const endpoint = new Endpoint(this.#native, this.#peers, options);
     if (!lifespan.isEmpty) endpoint.startsWith(lifespan.enter());
     const stop = (): void => {
@@ -622,9 +621,9 @@ export class ResourceServer<State = unknown> {
       const attached = this.#attachment;
       const behind = attached && {
         native: attached.driver.native,
-        connect: (transport: LineTransport) => sdk.connected(attached, transport),
+        connect: (transport: LineTransport) => late.sdk().connected(attached, transport),
       };
-      const { serve } = await import('./stdio.js');
+      const { serve } = late.stdio();
       const all = { ...options, ending: this.#ending, ...(behind && { behind }) };
       await this.#hosted(() => serve(this.#native, this.#peers, all));
     } finally {

@@ -248,6 +248,22 @@ def machine() -> str:
     return f"{model.strip()}, {os.cpu_count()} cores, Linux {release}"
 
 
+def put(workload: str, rows: list[dict[str, Any]], output: Path | None, *, is_quick: bool) -> None:
+    """Prints a table, and adds its line to the file of rounds."""
+    table = {
+        "workload": workload,
+        "modern": True,
+        "time": int(time.time()),
+        "machine": machine(),
+        "quick": is_quick,
+        "rows": rows,
+    }
+    print(json.dumps(table))
+    if output:
+        with output.open("a") as file:
+            file.write(json.dumps(table) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="the interpreter with the package that is measured")
@@ -256,18 +272,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="a file of rounds, which gets a line for each table")
     options = parser.parse_args()
     for workload, rows in tables(QUICK if options.quick else FULL, options.python, options.rounds):
-        table = {
-            "workload": workload,
-            "modern": True,
-            "time": int(time.time()),
-            "machine": machine(),
-            "quick": options.quick,
-            "rows": rows,
-        }
-        print(json.dumps(table))
-        if options.output:
-            with options.output.open("a") as file:
-                file.write(json.dumps(table) + "\n")
+        put(workload, rows, options.output, is_quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,37 @@ test('an installed package works, with the binary from the package of its platfo
   assert.equal(JSON.parse(answer).result.contents[0].text, 'b');
 });
 
+test('a server on a pipe loads nothing that only others need', () => {
+  const program = `
+    import { createRequire } from 'node:module';
+    const builtin = new Set(process.moduleLoadList);
+    const { ResourceServer } = await import('mcp-resources');
+    const server = new ResourceServer({ name: 'x' });
+    server.resource('a://{x}', ({ x }) => x);
+    server.addResource({ uri: 'b://c' }, { text: 'c' });
+    await server.run();
+    const { cache } = createRequire(import.meta.url);
+    const native = process.moduleLoadList.filter((name) => !builtin.has(name));
+    console.error(JSON.stringify({ native, ours: Object.keys(cache) }));
+  `;
+  const command = ['--input-type=module', '--eval', program];
+  const input = `${JSON.stringify(JSON.parse(modern(1, 'resources/read', { uri: 'a://b' }).body))}\n`;
+  const { stdout, stderr } = spawnSync(process.execPath, command, { cwd: ROOT, encoding: 'utf8', input });
+  assert.equal(JSON.parse(stdout).result.contents[0].text, 'b');
+  const { native, ours } = JSON.parse(stderr);
+  const names = ours.map((file) => path.basename(file, '.js'));
+  assert.ok(names.includes('server'));
+  const others = /^(attach|client-memory|embedded-.*|endpoint|fetch|http|node-handler|sdk|testing|tool-.*|tools|ui)$/;
+  assert.deepEqual(
+    names.filter((name) => others.test(name)),
+    [],
+  );
+  assert.deepEqual(
+    native.filter((name) => /^NativeModule (http|https|http2|tls)$/.test(name)),
+    [],
+  );
+});
+
 test('a bundle without the compiled part says how to leave the package out', () => {
   const bundle = mkdtempSync(path.join(os.tmpdir(), 'mcp-resources-bundle-'));
   after(() => rmSync(bundle, { recursive: true }));

@@ -1,10 +1,6 @@
-// A server on the official TypeScript SDK, first generation, whose tool asks its client three questions and logs:
-// `asking.mjs stdio`, or `asking.mjs http PORT`, which prints `listening PORT`.
-import { randomUUID } from 'node:crypto';
-import { createMcpExpressApp } from '@modelcontextprotocol/sdk/server/express.js';
+// A server on the official TypeScript SDK, first generation, whose tool asks its client three questions and logs.
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { serve } from './sdk_1.mjs';
 
 function make() {
   const server = new McpServer({ name: 'asking', version: '1.0.0' }, { capabilities: { logging: {} } });
@@ -22,25 +18,4 @@ function make() {
   return server;
 }
 
-const sessions = new Map();
-
-async function answer(request, response) {
-  let transport = sessions.get(request.headers['mcp-session-id']);
-  if (!transport) {
-    transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => sessions.set(id, transport),
-    });
-    await make().connect(transport);
-  }
-  return transport.handleRequest(request, response, request.body);
-}
-
-const [mode, port] = process.argv.slice(2);
-if (mode === 'http') {
-  const app = createMcpExpressApp();
-  app.all('/mcp', answer);
-  const listener = app.listen(Number(port), '127.0.0.1', () => console.log('listening', listener.address().port));
-} else {
-  await make().connect(new StdioServerTransport());
-}
+await serve(make);

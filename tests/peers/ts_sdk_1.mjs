@@ -1,16 +1,9 @@
 // The fixture of the peers on the official TypeScript SDK, first generation (`@modelcontextprotocol/sdk`), as its
 // documentation would have it written: legacy alone, with sessions over HTTP. It lists everything on one page.
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createMcpExpressApp } from '@modelcontextprotocol/sdk/server/express.js';
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import {
-  isInitializeRequest,
-  SubscribeRequestSchema,
-  UnsubscribeRequestSchema,
-} from '@modelcontextprotocol/sdk/types.js';
+import { SubscribeRequestSchema, UnsubscribeRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { serve } from './sdk_1.mjs';
 
 const COUNTER = 'peer://counter';
 const PLAIN = { mimeType: 'text/plain' };
@@ -18,7 +11,6 @@ const WORDS = ['alpha', 'beta', 'gamma'];
 const watchers = new Set();
 let count = 0;
 
-/** Called for each connection over stdio, and for each session over HTTP. */
 function make() {
   const server = new McpServer(
     { name: 'peer', version: '1.0.0' },
@@ -62,29 +54,4 @@ function make() {
   return server;
 }
 
-const sessions = new Map();
-
-/** Hands a request to its session's transport; a handshake without a session begins one. */
-async function answer(request, response) {
-  const id = request.headers['mcp-session-id'];
-  let transport = sessions.get(id);
-  if (!transport && !id && isInitializeRequest(request.body)) {
-    transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => sessions.set(id, transport),
-    });
-    await make().connect(transport);
-  }
-  if (transport) return transport.handleRequest(request, response, request.body);
-  const error = { code: -32000, message: 'Bad Request: No valid session ID provided' };
-  response.status(id ? 404 : 400).json({ jsonrpc: '2.0', error, id: null });
-}
-
-const [mode, port] = process.argv.slice(2);
-if (mode === 'http') {
-  const app = createMcpExpressApp();
-  app.all('/mcp', answer);
-  const listener = app.listen(Number(port), '127.0.0.1', () => console.log('listening', listener.address().port));
-} else {
-  await make().connect(new StdioServerTransport());
-}
+await serve(make);

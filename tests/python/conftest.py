@@ -13,12 +13,15 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from gateway import Start, configured
 from mcp_resources import ResourceServer
 from peering import Served, ensure
+from process import Server, running
 from vectors import directory
 from wire import Case
 
@@ -71,6 +74,21 @@ def program() -> Path:
     command = [Path(__file__).parents[1] / "rust" / "program", "mcp-resources"]
     found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=1800)
     return Path(__file__).parents[2] / found.stdout.strip()
+
+
+@pytest.fixture
+def gateway(program: Path, tmp_path: Path) -> Start:
+    """A gateway over stdio; every line that it writes is checked against the schema."""
+
+    @contextmanager
+    def start(
+        servers: dict[str, Any], agents: dict[str, Any] | None = None, *words: str, **more: Any
+    ) -> Iterator[Server]:
+        file = configured(tmp_path, servers, agents, **more)
+        with running([str(program), "gateway", "--config", str(file), *words]) as server:
+            yield server
+
+    return start
 
 
 @pytest.fixture(scope="session")

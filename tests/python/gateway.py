@@ -9,11 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import httpx2
+from process import Server
 from vectors import MODERN, check_message
 
 STUB = str(Path(__file__).with_name("stub_upstream.py"))
@@ -26,10 +27,10 @@ def stub(name: str, *, entry: dict[str, Any] | None = None, **spec: Any) -> dict
     return {"command": sys.executable, "args": words, "resources": "*", **(entry or {})}
 
 
-def configured(folder: Path, servers: dict[str, Any], agents: dict[str, Any] | None = None) -> Path:
-    """A file with these servers and agents."""
+def configured(folder: Path, servers: dict[str, Any], agents: dict[str, Any] | None = None, **more: Any) -> Path:
+    """A file with these servers and agents, and with `more` members."""
     file = folder / "team.json"
-    file.write_text(json.dumps({"mcpServers": servers} | ({} if agents is None else {"agents": agents})))
+    file.write_text(json.dumps({"mcpServers": servers} | ({} if agents is None else {"agents": agents}) | more))
     return file
 
 
@@ -37,6 +38,16 @@ def asked(log: Path, method: str | None = None) -> list[dict[str, Any]]:
     """What a stub was asked so far."""
     lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     return [line for line in lines if method in (None, line["method"])]
+
+
+class Start(Protocol):
+    """The fixture `gateway`."""
+
+    def __call__(
+        self, servers: dict[str, Any], agents: dict[str, Any] | None = None, *words: str, **more: Any
+    ) -> AbstractContextManager[Server]:
+        """A gateway over stdio of these servers: `words` of its command line, and `more` members of its file."""
+        ...
 
 
 class Gateway:
@@ -105,16 +116,19 @@ class Agent:
     def __init__(self, url: str, token: str | None) -> None:
         self.url, self.token = url, token
 
-    def ask(
+    def request(
         self,
         id: object,
         method: str,
         params: dict[str, Any] | None = None,
         capabilities: dict[str, Any] | None = None,
-    ) -> Any:
+    ) -> dict[str, Any]:
+        """The arguments of `httpx2.post` for a request."""
+        given = params or {}
         meta = {
             "io.modelcontextprotocol/protocolVersion": MODERN,
             "io.modelcontextprotocol/clientCapabilities": capabilities or {},
+            **given.get("_meta", {}),
         }
         headers = {
             "Accept": "application/json, text/event-stream",
@@ -123,16 +137,25 @@ class Agent:
         }
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
-        given = params or {}
         if (name := given.get("uri") or given.get("name")) is not None:
             headers["Mcp-Name"] = name
         body = {"jsonrpc": "2.0", "id": id, "method": method, "params": given | {"_meta": meta}}
-        answered = httpx2.post(self.url, json=body, headers=headers, timeout=30)
+        return {"url": self.url, "json": body, "headers": headers, "timeout": 30}
+
+    def ask(
+        self,
+        id: object,
+        method: str,
+        params: dict[str, Any] | None = None,
+        capabilities: dict[str, Any] | None = None,
+    ) -> Any:
+        request = self.request(id, method, params, capabilities)
+        answered = httpx2.post(**request)
         if answered.status_code in (401, 403):
             return answered.status_code
         messages = messages_of(answered)
         for message in messages:
-            check_message(message, body, None)
+            check_message(message, request["json"], None)
         return messages[-1]
 
 

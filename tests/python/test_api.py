@@ -3,14 +3,12 @@
 import asyncio
 import json
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import mcp_types as types
 import pytest
+from http_aside import serving_aside
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
@@ -53,18 +51,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Says nothing."""
-
-
-@contextmanager
-def listening() -> Iterator[Upstream]:
-    with Upstream() as upstream:
-        thread = threading.Thread(target=upstream.serve_forever)
-        thread.start()
-        try:
-            yield upstream
-        finally:
-            upstream.shutdown()
-            thread.join()
 
 
 def options(upstream: Upstream) -> dict[str, object]:
@@ -127,7 +113,7 @@ def test_the_official_client(program: Path, tmp_path: Path, mode: str, is_word: 
         assert {token for _, token in upstream.asked} == {PLANTED}
         assert {path for path, _ in upstream.asked} <= {"/items/7", "/items/..%2F..%2F%2Fhost"}
 
-    with listening() as upstream:
+    with serving_aside(Upstream()) as upstream:
         asyncio.run(main(upstream))
 
 

@@ -3,9 +3,7 @@
 import asyncio
 import json
 import os
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import mcp_types as types
 import pytest
+from http_aside import serving_aside
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
@@ -89,20 +88,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def upstream() -> Iterator[Upstream]:
-    with listening() as server:
+    with serving_aside(Upstream()) as server:
         yield server
-
-
-@contextmanager
-def listening() -> Iterator[Upstream]:
-    with Upstream() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def config(folder: Path, api: dict[str, object], **options: object) -> Path:

@@ -7,7 +7,6 @@ import hmac
 import json
 import logging
 import ssl
-import threading
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any, TypeAlias
 
 import jwt
 import pytest
+from http_aside import serving_aside
 from mcp_resources import (
     Auth,
     Context,
@@ -235,14 +235,8 @@ def issuing(kids: list[str]) -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as issuer:
-        thread = threading.Thread(target=issuer.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{issuer.server_port}/keys", asked
-        finally:
-            issuer.shutdown()
-            thread.join()
+    with serving_aside(HTTPServer(("127.0.0.1", 0), Handler)) as issuer:
+        yield f"http://127.0.0.1:{issuer.server_port}/keys", asked
 
 
 @both

@@ -61,3 +61,15 @@ def test_what_was_not_measured_again_stays(tmp_path: Path) -> None:
         for table in json.loads((tmp_path / "results.json").read_text())["tables"]
     }
     assert found == {"W1": [{"cpu_us": 4.0}], "W2": [{"cpu_us": 8.0}]}
+
+
+def test_a_goal_of_nothing_is_met_or_missed(tmp_path: Path) -> None:
+    """No wake-ups at rest: there is no share of nothing by which a goal is missed."""
+    rows = [
+        {"server": f"{kind}, stdio", "rounds": [{"alone_wakes": wakes, "alone_cpu_ms": 0.0}]}
+        for kind, wakes in (("files", 0.0), ("git", 3.0))
+    ]
+    table = {"workload": "W28", "modern": True, "time": 0, "machine": "a machine", "rows": rows}
+    text = _report(tmp_path, json.dumps(table) + "\n")
+    assert "| W28 | wake-ups in a minute without a subscription, files, stdio | ≤ 0 | 0.0 (0.0–0.0) | met |" in text
+    assert "| W28 | wake-ups in a minute without a subscription, git, stdio | ≤ 0 | 3.0 (3.0–3.0) | missed |" in text

@@ -12,7 +12,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +21,7 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 import pytest
+from http_aside import serving_aside
 from loopback_drive import CREDENTIALS, listening
 from mcp import Client, MCPError
 from mcp.client.session import MessageHandlerFnT
@@ -364,10 +364,8 @@ class Upstream(BaseHTTPRequestHandler):
 
 @contextmanager
 def upstream() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as api:
-        threading.Thread(target=api.serve_forever, daemon=True).start()
+    with serving_aside(ThreadingHTTPServer(("127.0.0.1", 0), Upstream)) as api:
         yield f"http://127.0.0.1:{api.server_port}"
-        api.shutdown()
 
 
 def test_http_api(language: str, mode: str) -> None:

@@ -13,23 +13,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from gateway import Agent, LegacyAgent, asked, configured, is_there, noting, over_http, stub
+from gateway import Agent, LegacyAgent, Start, asked, configured, is_there, noting, over_http, stub
 from process import Server, eventually, running
-
-Start = Callable[..., Any]
-
-
-@pytest.fixture
-def gateway(program: Path, tmp_path: Path) -> Start:
-    """A gateway over stdio of these servers; every line that it writes is checked against the schema."""
-
-    @contextmanager
-    def start(servers: dict[str, Any], agents: dict[str, Any] | None = None, *words: str) -> Iterator[Server]:
-        file = configured(tmp_path, servers, agents)
-        with running([str(program), "gateway", "--config", str(file), *words]) as server:
-            yield server
-
-    return start
 
 
 def everything(server: Server, method: str, member: str) -> list[Any]:
@@ -298,30 +283,6 @@ def test_names_survive_a_restart(program: Path, tmp_path: Path) -> None:
             assert read(server, "b+same://1") == "of b"
             assert read(server, "same://1") == "of a"
             assert uris(server)[-1] == "b+same://1"
-
-
-def test_a_call_lasts_and_is_cancelled(gateway: Start, tmp_path: Path) -> None:
-    """G2: progress comes through, no time-out ends a call, and a cancellation reaches the server."""
-    log = tmp_path / "log"
-    entry = {"timeout": 500}
-    with gateway({"a": stub("a", log=str(log), entry=entry), "b": stub("b", era="modern", entry=entry)}) as server:
-        names(server)
-        for tool in ("a_slow", "b_slow"):
-            given = {"name": tool, "arguments": {"steps": 20}, "_meta": {"progressToken": tool}}
-            server.modern(tool, "tools/call", given)
-            assert server.response(tool)["result"]["content"]
-            steps = [
-                message["params"]["progress"]
-                for message in server._kept
-                if message.get("method") == "notifications/progress"
-            ]
-            assert len(steps) > 5
-            assert steps == sorted(steps)
-            server._kept.clear()
-        server.modern("end", "tools/call", {"name": "a_slow", "arguments": {"steps": 1000}})
-        assert eventually(lambda: len(asked(log, "tools/call")) == 2)
-        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "end"}})
-        assert eventually(lambda: asked(log, "was cancelled"), 5)
 
 
 def test_input_passes_with_its_state(gateway: Start) -> None:

@@ -4,18 +4,16 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import httpx2
 import pytest
-from gateway import Agent, asked, configured, over_http, stub
-from process import Server, eventually, running
+from gateway import Agent, Start, asked, configured, over_http, stub
+from process import eventually
 from vectors import MODERN
 
-Start = Callable[..., Any]
 LISTS = {
     "resources/list": "resources",
     "tools/list": "tools",
@@ -23,18 +21,6 @@ LISTS = {
     "resources/templates/list": "resourceTemplates",
 }
 META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
-
-
-@pytest.fixture
-def gateway(program: Path, tmp_path: Path) -> Start:
-    """A gateway over stdio of these servers; every line that it writes is checked against the schema."""
-
-    @contextmanager
-    def start(servers: dict[str, Any]) -> Iterator[Server]:
-        with running([str(program), "gateway", "--config", str(configured(tmp_path, servers))]) as server:
-            yield server
-
-    return start
 
 
 @pytest.mark.parametrize(

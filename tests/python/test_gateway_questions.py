@@ -2,20 +2,19 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway import LegacyAgent, asked, configured, is_there, noting, over_http, stub
+from gateway import LegacyAgent, Start, asked, configured, is_there, noting, over_http, stub
 from mcp import Client, types
 from mcp.client.stdio import StdioServerParameters
 from peering import NODE, Peer, serving
-from process import Message, Server, eventually, running
+from process import Message, Server, eventually
 from vectors import ROOT
 
-Start = Callable[..., Any]
 FORM = {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}}
 SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 5}
 QUESTIONS = [["elicitation/create", FORM], ["sampling/createMessage", SAMPLE], ["roots/list", {}]]
@@ -25,18 +24,6 @@ ANSWERS = {
     "roots/list": {"roots": [{"uri": "file:///project"}]},
 }
 ALL: Message = {"elicitation": {}, "sampling": {}, "roots": {}}
-
-
-@pytest.fixture
-def gateway(program: Path, tmp_path: Path) -> Start:
-    """A gateway over stdio of these servers."""
-
-    @contextmanager
-    def start(servers: dict[str, Any]) -> Iterator[Server]:
-        with running([str(program), "gateway", "--config", str(configured(tmp_path, servers))]) as server:
-            yield server
-
-    return start
 
 
 def own(**spec: Any) -> dict[str, Any]:
@@ -176,6 +163,40 @@ def test_a_process_ends_with_its_client(program: Path, tmp_path: Path) -> None:
         time.sleep(1)
         assert is_there(second), "its client is still there"
         assert is_there(shared)
+
+
+def test_first_calls_at_once_keep_the_limit(program: Path, tmp_path: Path) -> None:
+    """G2: a server has at most 20 processes of single clients, counted until each has ended."""
+    note = tmp_path / "pids"
+    entry = own()
+    command = noting([entry["command"], *entry["args"]], note)
+    entry |= {"command": command[0], "args": command[1:]}
+    agents = {"one": {"token": "token-of-one", "mcpServers": {"a": {"resources": "*"}}}}
+    with over_http(program, configured(tmp_path, {"a": entry}, agents)) as gateway, ExitStack() as stack:
+        clients = [stack.enter_context(LegacyAgent(gateway.url, "token-of-one", ALL)) for _ in range(30)]
+        pool = stack.enter_context(ThreadPoolExecutor(len(clients)))
+        slow = {"name": "slow", "arguments": {"steps": 80}}
+        counted: list[int] = []
+
+        def running() -> None:
+            counted.append(sum(map(is_there, [int(line) for line in note.read_text().split()])))
+
+        def at_once(own: list[LegacyAgent], params: Message) -> list[Message]:
+            calls = [pool.submit(client.ask, 1, "tools/call", params) for client in own]
+            while not all(call.done() for call in calls):
+                running()
+                time.sleep(0.005)
+            return [call.result() for call in calls]
+
+        clients[0].ask(0, "tools/list")
+        answers = at_once(clients, slow)
+        refused = [number for number, answered in enumerate(answers) if "error" in answered]
+        assert len(refused) == 10
+        assert "as many clients" in answers[refused[0]]["error"]["message"]
+        # Unused processes end to make room for them.
+        again = at_once([clients[number] for number in refused], {"name": "echo", "arguments": {}})
+        assert all("result" in answered for answered in again)
+        assert max(counted) == 21, "twenty, and the shared one"
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

@@ -3,35 +3,19 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from gateway import Agent, asked, configured, is_there, noting, over_http, stub
-from process import Server, eventually, running
+from gateway import Agent, Start, asked, configured, is_there, noting, over_http, stub
+from http_aside import serving_aside
+from process import eventually
 from prometheus_client.parser import text_string_to_metric_families
-from token_upstream import SECRET, token_upstream
+from token_upstream import SECRET, TokenUpstream
 
-Start = Callable[..., Any]
 FORM: dict[str, Any] = {"elicitation": {}}
 INPUT = {"q": {"action": "accept", "content": {}}}
-
-
-@pytest.fixture
-def gateway(program: Path, tmp_path: Path) -> Start:
-    """A gateway over stdio of these servers."""
-
-    @contextmanager
-    def start(servers: dict[str, Any], **more: Any) -> Iterator[Server]:
-        file = tmp_path / "team.json"
-        file.write_text(json.dumps({"mcpServers": servers} | more))
-        with running([str(program), "gateway", "--config", str(file)]) as server:
-            yield server
-
-    return start
 
 
 def read(agent: Any, uri: str) -> Any:
@@ -232,7 +216,7 @@ def test_its_metrics(program: Path, tmp_path: Path) -> None:
 def test_its_own_tokens(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """G3: the gateway gets a token with its own credentials, renews it, and never passes on a client's."""
     monkeypatch.setenv("GATEWAY_SECRET", SECRET)
-    with token_upstream(lasts=4) as upstream:
+    with serving_aside(TokenUpstream(lasts=4)) as upstream:
         credentials = {
             "token_url": f"{upstream.url}/token",
             "client_id": "the gateway",
@@ -268,7 +252,7 @@ def test_its_own_tokens(program: Path, tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_fixed_bearer_is_the_gateways(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """G3: a header of the entry goes to the server, whatever the client sends."""
     monkeypatch.setenv("WIKI_TOKEN", "fixed")
-    with token_upstream() as upstream:
+    with serving_aside(TokenUpstream()) as upstream:
         upstream.good.add("fixed")
         headers = {"Authorization": "Bearer ${WIKI_TOKEN}"}
         servers = {"t": {"url": f"{upstream.url}/mcp", "headers": headers, "resources": "*"}}

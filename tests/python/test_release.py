@@ -166,6 +166,12 @@ def test_a_step_that_fails_leaves_everything_as_it_was(
     assert os.listdir(tmp_path) == ["dist"]
 
 
+def test_a_fresh_clone_has_no_folder_of_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dist, "TARGET", tmp_path / "target")
+    dist.make((), compiling.Build(project.target(None), "dev"), tmp_path, limits=False)
+    assert os.listdir(tmp_path / "target") == []
+
+
 def test_a_command_that_fails_is_named_with_its_last_words() -> None:
     with pytest.raises(project.ReleaseError, match=r"(?s)the step failed, with status 3: .*out of space"):
         project.run("the step", "sh", "-c", "echo out of space >&2; exit 3")
@@ -303,6 +309,17 @@ def test_every_crate_that_may_be_published_is_after_those_that_it_needs() -> Non
         needs = {need["name"] for need in published[name]["dependencies"] if need["kind"] != "dev"}
         before = set(project.CRATES[: project.CRATES.index(name)])
         assert needs & set(published) <= before, name
+
+
+def test_packages_of_an_earlier_build_are_forgotten(tmp_path: Path) -> None:
+    unpacked = tmp_path / "registry" / "src"
+    ours, published = (
+        f"{place}/{dist.CRATES[0]}-{project.version()}" for place in ("-e40df0bf95b02185", "crates-1949cf8c")
+    )
+    for path in (ours, published):
+        (unpacked / path / "src").mkdir(parents=True)
+    dist.forget_unpacked(tmp_path)
+    assert [path for path in (ours, published) if (unpacked / path).exists()] == [published]
 
 
 def test_a_crate_that_was_not_compiled_or_warns_is_named() -> None:

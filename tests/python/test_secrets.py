@@ -6,7 +6,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from http_aside import serving_aside
 from mcp_resources import providers
 from process import eventually
 from repositories import commit, git
@@ -199,10 +199,8 @@ class Upstream(BaseHTTPRequestHandler):
 @pytest.fixture
 def upstream() -> Iterator[str]:
     Upstream.seen = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving_aside(ThreadingHTTPServer(("127.0.0.1", 0), Upstream)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@
 import base64
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote_plus
@@ -19,7 +17,7 @@ SECRET = "s3cret:of/the gateway"
 class TokenUpstream(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, lasts: int) -> None:
+    def __init__(self, lasts: int = 3600) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.lasts = lasts
         self.given: list[str] = []
@@ -94,15 +92,3 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
     if found is None:
         return {"jsonrpc": "2.0", "id": message.get("id"), "error": {"code": -32601, "message": "Method not found"}}
     return {"jsonrpc": "2.0", "id": message.get("id"), "result": hint | found}
-
-
-@contextmanager
-def token_upstream(lasts: int = 3600) -> Iterator[TokenUpstream]:
-    """A running one."""
-    with TokenUpstream(lasts) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()

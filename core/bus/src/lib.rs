@@ -12,6 +12,10 @@
 //! here.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg_attr(
+    not(any(test, feature = "redis", feature = "nats")),
+    expect(dead_code, reason = "without a broker, a URL of one is parsed and refused")
+)]
 mod address;
 #[cfg(unix)]
 mod local;

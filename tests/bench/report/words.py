@@ -8,7 +8,7 @@ PEERS = {
     "ours-python": ("python-sdk", "fastmcp"),
     "ours-node": ("ts-sdk",),
     "ours-rust": ("rmcp",),
-    "ours-command": ("fastmcp", "git"),
+    "ours-command": ("fastmcp", "git", "rg"),
 }
 OFFICIAL = {"ours-python": "python-sdk", "ours-node": "ts-sdk", "ours-rust": "rmcp"}
 
@@ -67,6 +67,19 @@ TELLER = Figure("teller_percent", "% of a core of the process that changes", 1)
 HEARER = Figure("hearer_percent", "% of a core of each other process", 1)
 TOLD_S = Figure("told_s", "notifications/s of each", 0, less=False)
 SILENT = Figure("silent", "listeners not notified", 0)
+LOG = Figure("log_ms", "start to first log, ms", 1)
+BLOB = Figure("blob_ms", "start to first file, ms", 1)
+STATUS = Figure("status_ms", "start to first status, ms", 1)
+SEARCHED = Figure("search_ms", "start to first answer, ms", 0)
+INDEXED = Figure("index_ms", "start to the whole index, ms", 0)
+LISTED_FIRST = Figure("first_ms", "start to first page, ms", 1)
+LISTED_WHOLE = Figure("whole_ms", "start to the whole list, ms", 0)
+RSS = Figure("rss_kib", "KiB at rest (RSS)", 0)
+PSS = Figure("pss_kib", "KiB at rest (PSS)", 0)
+WAKES_ALONE = Figure("alone_wakes", "wake-ups/min, no subscription", 0)
+CPU_ALONE = Figure("alone_cpu_ms", "CPU ms/min, no subscription", 2)
+WAKES_WATCHED = Figure("watched_wakes", "wake-ups/min, one subscription", 0)
+CPU_WATCHED = Figure("watched_cpu_ms", "CPU ms/min, one subscription", 2)
 TOOLS_IMPORT = Figure("tools_ms", "more with the modules for tools, ms", 2)
 
 
@@ -189,6 +202,27 @@ KINDS = {
     "W25-files": Kind("1,500 subscribed files that are watched by looking, stdio", (IDLE, CPU_START, REST), IDLE),
     "W26-4000": Kind("end 4,000 subscriptions one by one, stdio", (ENDED, CPU_ENDED, CPU_BEGUN), CPU_ENDED),
     "W26-16000": Kind("end 16,000 subscriptions one by one, stdio", (ENDED, CPU_ENDED, CPU_BEGUN), CPU_ENDED),
+    "W27-git": Kind(
+        "cold start of `git` with 50,000 commits, and memory at rest, stdio",
+        (LOG, BLOB, STATUS, CPU_START, PEAK, RSS, PSS),
+        LOG,
+    ),
+    "W27-docs": Kind(
+        "cold start of `docs` with 10,000 pages, and memory at rest, stdio",
+        (SEARCHED, INDEXED, CPU_START, PEAK, RSS, PSS),
+        SEARCHED,
+    ),
+    "W27-files": Kind(
+        "cold start of `files` with 100,000 files and nested ignore rules, and memory at rest, stdio",
+        (LISTED_FIRST, LISTED_WHOLE, CPU_START, PEAK, RSS, PSS),
+        LISTED_FIRST,
+    ),
+    "W28": Kind(
+        "a server while nothing changes and no request comes",
+        (WAKES_ALONE, CPU_ALONE, WAKES_WATCHED, CPU_WATCHED),
+        WAKES_ALONE,
+        who="provider",
+    ),
 }
 
 

@@ -9,7 +9,7 @@ from fastmcp import FastMCP
 TEXT = (Path(__file__).parent / "static.txt").read_text()
 LARGE = 1 << 20
 LARGE_TEXT = ("resource contents 1\n" * (LARGE // 20 + 1))[:LARGE]
-LARGE_BLOB = bytes((at * 167 + 13) % 256 for at in range(LARGE))
+LARGE_BLOB = bytes((at * 167 + 13) % 256 for at in range(256)) * (LARGE // 256)
 
 server = FastMCP("bench")
 

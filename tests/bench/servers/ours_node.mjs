@@ -6,7 +6,8 @@ const MIB = 1 << 20;
 const STATIC = readFileSync(new URL('static.txt', import.meta.url), 'utf8');
 const LINE = 'resource contents 1\n';
 const LARGE_TEXT = LINE.repeat(MIB / LINE.length + 1).slice(0, MIB);
-const LARGE_BLOB = Uint8Array.from({ length: MIB }, (_, at) => (167 * at + 13) % 256);
+const RUN = Uint8Array.from({ length: 256 }, (_, at) => (167 * at + 13) % 256);
+const LARGE_BLOB = new Uint8Array(Buffer.alloc(MIB, RUN));
 const TEXT = { mimeType: 'text/plain' };
 
 const server = new ResourceServer(

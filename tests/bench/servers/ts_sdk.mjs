@@ -9,7 +9,8 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 const TEXT = readFileSync(new URL('static.txt', import.meta.url), 'utf8');
 const LARGE = 1 << 20;
 const LARGE_TEXT = 'resource contents 1\n'.repeat(LARGE / 20 + 1).slice(0, LARGE);
-const LARGE_BLOB = Buffer.from(Uint8Array.from({ length: LARGE }, (_, at) => (at * 167 + 13) % 256));
+const RUN = Uint8Array.from({ length: 256 }, (_, at) => (at * 167 + 13) % 256);
+const LARGE_BLOB = Buffer.alloc(LARGE, RUN);
 const PLAIN = { mimeType: 'text/plain' };
 /** Only for servers with tools: it takes time to load. */
 const z = process.env.TOOLS === undefined ? undefined : (await import('zod')).z;

@@ -103,7 +103,8 @@ impl UpstreamView {
         let name = own.server.name();
         match asked.filter(|_| own.server.has_own_links(capabilities)) {
             Some(asked) => {
-                let call = own.server.own_call(asked, told).map_err(|error| failed(name, error, None))?;
+                let call = own.server.own_call(asked, told).await;
+                let call = call.map_err(|error| failed(name, error, None))?;
                 if let Some(level) = level {
                     call.link().wants(level).await;
                 }

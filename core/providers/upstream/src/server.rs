@@ -203,6 +203,7 @@ impl RequestOptions {
 impl UpstreamServer {
     pub(crate) fn new(config: ServerConfig, runtime: Handle, note: NoteFn) -> Arc<Self> {
         let name: Arc<str> = config.name.as_str().into();
+        let is_remote = matches!(config.target, Target::Url { .. });
         Arc::new(Self {
             name,
             config,
@@ -222,7 +223,7 @@ impl UpstreamServer {
             failed: AtomicU64::new(0),
             logged: Mutex::default(),
             in_flight: AtomicU64::new(0),
-            own_links: Mutex::default(),
+            own_links: Mutex::new(OwnLinks::new(is_remote)),
             numbers: AtomicU64::new(0),
             latency: LatencyCounts::default(),
         })

@@ -126,7 +126,7 @@ pub(crate) fn measure(
     query: HistoryQuery,
     setting: &Setting,
 ) -> Result<Figures, Box<dyn Error>> {
-    make(HistorySize::new(setting.is_quick))?;
+    make(setting.is_quick)?;
     if launch.command.first().is_some_and(|program| program == "git") {
         return repository::git(launch, query.arguments(), |text| query.accepts_printed(text), setting);
     }
@@ -160,7 +160,8 @@ pub(crate) fn measure(
 }
 
 /// Makes both, unless they are there as they are made now.
-fn make(size: HistorySize) -> Result<(), Box<dyn Error>> {
+pub(crate) fn make(is_quick: bool) -> Result<(), Box<dyn Error>> {
+    let size = HistorySize::new(is_quick);
     let plain = Path::new(PLAIN);
     let graph = Path::new(WITH_GRAPH);
     let ready = plain.with_extension("ready");

@@ -51,6 +51,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Box<dyn Error>> {
     let options = Options::from_args()?;
+    if !options.make.is_empty() {
+        return options.make.iter().try_for_each(|workload| make(*workload, options.quick));
+    }
     let plan: Vec<(Task, Vec<Row>)> =
         options.tasks.iter().map(|task| (*task, rows(*task, &options))).collect();
     let measured = plan.iter().flat_map(|(_, rows)| rows).filter(|row| row.missing.is_none()).count();
@@ -84,6 +87,16 @@ fn run() -> Result<(), Box<dyn Error>> {
     }
     progress.finish();
     Ok(())
+}
+
+/// Makes what a workload serves.
+fn make(workload: Workload, is_quick: bool) -> Result<(), Box<dyn Error>> {
+    match workload {
+        Workload::Docs => docs::make(),
+        Workload::History(_) => history::make(is_quick),
+        _ => Err(format!("{} has no folder that can be made by itself; W11 and W23-… have", workload.name())
+            .into()),
+    }
 }
 
 /// Who takes part in a workload, and who cannot, with the reason.

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 const USAGE: &str = "usage: bench-driver [--serve PROGRAM] [--servers A,B] [--workloads W1,W2] [--rounds N]
     [--requests N] [--seconds S] [--quick] [--output FILE] [--log FILE]
+    bench-driver --make W11,W23-log [--quick]
 PROGRAM NAME --print TRANSPORT prints the command that starts a server. A workload is read in a legacy session; with
-/modern after its name, under 2026-07-28; W19 names all whose name begins with W19-. The rounds go to FILE as JSON, one workload on each line.";
+/modern after its name, under 2026-07-28; W19 names all whose name begins with W19-. The rounds go to FILE as JSON, one workload on each line.
+--make makes only the folders that the workloads serve, for another program that measures.";
 
 /// The workloads of a whole run, in the order of the tables.
 const USUAL: &str = "W1,W1/modern,W2,W2/modern,W2-each,W2-provider/modern,W3-text,W3-blob,W4-1000,W4-100000,W5-1,W5-100,W5-1000,W5-10000,\
@@ -27,6 +29,8 @@ pub(crate) struct Options {
     pub(crate) tasks: Vec<Task>,
     /// Rounds; at least five for figures to quote.
     pub(crate) rounds: usize,
+    /// Workloads whose folders are made; nothing is measured then.
+    pub(crate) make: Vec<Workload>,
     /// Requests of one measurement, instead of the workload's own number.
     pub(crate) requests: Option<u64>,
     /// The time after which a measurement sends nothing new.
@@ -66,6 +70,7 @@ impl Options {
             servers: Vec::new(),
             tasks: tasks(USUAL)?,
             rounds: 5,
+            make: Vec::new(),
             requests: None,
             time: Duration::from_secs(1),
             quick: false,
@@ -78,6 +83,10 @@ impl Options {
                 Long("serve") => options.serve = parser.value()?.string()?,
                 Long("servers") => options.servers = words(&parser.value()?.string()?),
                 Long("workloads") => options.tasks = tasks(&parser.value()?.string()?)?,
+                Long("make") => {
+                    let named = tasks(&parser.value()?.string()?)?;
+                    options.make = named.into_iter().map(|task| task.workload).collect();
+                }
                 Long("rounds") => options.rounds = parser.value()?.parse()?,
                 Long("requests") => options.requests = Some(parser.value()?.parse()?),
                 Long("seconds") => options.time = Duration::from_secs_f64(parser.value()?.parse()?),

@@ -7,10 +7,8 @@ use mcp_resources_engine::connection::ClientCapabilities;
 use mcp_resources_runtime::provider::{AskedClient, AskedSession};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
-/// Most connections of single clients to one server over HTTP, and most processes of one server with a command.
-const MOST_LINKS: usize = 200;
-const MOST_PROCESSES: usize = 20;
 /// The time without a call after which the connection of a client ends, unless the configuration has one.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 /// Time between two checks whether the client is still there.
@@ -27,27 +25,41 @@ impl UpstreamServer {
     ///
     /// # Errors
     /// [`UpstreamError::Full`] if there are too many connections, and all are in use.
-    pub(crate) fn own_call(
+    pub(crate) async fn own_call(
+        self: &Arc<Self>,
+        asked: AskedClient,
+        log: Option<LogFn>,
+    ) -> Result<OwnCall, UpstreamError> {
+        let call = self.begin_own_call(asked, log)?;
+        call.link().take_place().await;
+        Ok(call)
+    }
+
+    /// Begins a call on the connection of a client's session. Counted, made and begun under one lock: first calls of many
+    /// clients at once do not exceed the limit, and no call takes the connection of another for an unused one.
+    fn begin_own_call(
         self: &Arc<Self>,
         asked: AskedClient,
         log: Option<LogFn>,
     ) -> Result<OwnCall, UpstreamError> {
         let session = asked.session().clone();
-        // A call begins under the lock, so that its connection is not taken for an unused one.
-        if let Some(link) = lock(self.own_links()).by_session.get(&session) {
+        let mut links = lock(self.own_links());
+        if let Some(link) = links.by_session.get(&session) {
             return Ok(OwnCall::begin(link.clone(), asked, log));
         }
-        let link = self.new_link(asked.capabilities())?;
-        self.spawn(end_with_session(Arc::downgrade(self), session.clone(), self.own_idle()));
-        // Another call of the session may have been faster.
-        let mut links = lock(self.own_links());
-        Ok(OwnCall::begin(links.by_session.entry(session).or_insert(link).clone(), asked, log))
+        let unused = links.make_room().map_err(|most| UpstreamError::Full { most })?;
+        if let Some(unused) = unused {
+            self.spawn(async move { unused.client.close().await });
+        }
+        let link = self.new_link(asked.capabilities(), links.places())?;
+        links.by_session.insert(session.clone(), link.clone());
+        self.spawn(end_with_session(Arc::downgrade(self), session, self.own_idle()));
+        Ok(OwnCall::begin(link, asked, log))
     }
 
     /// Ends the connections of all clients.
     pub(crate) async fn close_own_links(&self) {
-        let links = std::mem::take(&mut *lock(self.own_links()));
-        let links = links.by_session.into_values();
+        let links = std::mem::take(&mut lock(self.own_links()).by_session).into_values();
         let ends: Vec<_> = links.map(|link| self.spawn(async move { link.client.close().await })).collect();
         for end in ends {
             let _ = end.await;
@@ -58,17 +70,12 @@ impl UpstreamServer {
         self.idle().unwrap_or(IDLE)
     }
 
-    /// Makes a connection for a client. If there are too many, the one that was unused for the longest time ends.
-    fn new_link(self: &Arc<Self>, capabilities: ClientCapabilities) -> Result<Arc<OwnLink>, UpstreamError> {
-        let most = if self.is_remote() { MOST_LINKS } else { MOST_PROCESSES };
-        let ended = {
-            let mut links = lock(self.own_links());
-            let is_full = links.by_session.len() >= most;
-            if is_full { Some(links.take_unused().ok_or(UpstreamError::Full { most })?) } else { None }
-        };
-        if let Some(ended) = ended {
-            self.spawn(async move { ended.client.close().await });
-        }
+    /// Makes a connection for a client. Its server is started or connected to at the first request.
+    fn new_link(
+        &self,
+        capabilities: ClientCapabilities,
+        places: Arc<Semaphore>,
+    ) -> Result<Arc<OwnLink>, UpstreamError> {
         let calls = LinkCalls::new();
         let mut builder = self.builder().capabilities(capabilities.to_json());
         for method in capabilities.methods() {
@@ -85,7 +92,7 @@ impl UpstreamServer {
             }
         });
         let client = UpstreamServer::connect(builder)?;
-        Ok(Arc::new(OwnLink::new(client, calls)))
+        Ok(Arc::new(OwnLink::new(client, calls, places)))
     }
 }
 

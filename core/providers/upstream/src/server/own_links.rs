@@ -18,19 +18,28 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::Instant;
 
+/// Most connections of single clients to one server over HTTP, and most processes of one server with a command.
+const MOST_LINKS: usize = 200;
+const MOST_PROCESSES: usize = 20;
+
 /// The connections of single clients to one server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct OwnLinks {
     pub(super) by_session: HashMap<AskedSession, Arc<OwnLink>>,
+    most: usize,
+    places: Arc<Semaphore>,
 }
 
 /// The connection of one client.
 pub(crate) struct OwnLink {
     pub(super) client: Client,
     calls: Arc<LinkCalls>,
+    places: Arc<Semaphore>,
+    /// Held until the connection has ended, which takes a process its time.
+    place: OnceCell<OwnedSemaphorePermit>,
     used: Mutex<Instant>,
     /// The least severe level that the server was asked for, and the connection in which it was.
     level: Mutex<Option<(LogLevel, Arc<ServerAbout>)>>,
@@ -56,8 +65,28 @@ pub(crate) struct OwnCall {
 }
 
 impl OwnLinks {
-    /// Takes the connection that has been unused for the longest time.
-    pub(super) fn take_unused(&mut self) -> Option<Arc<OwnLink>> {
+    pub(super) fn new(is_remote: bool) -> Self {
+        let most = if is_remote { MOST_LINKS } else { MOST_PROCESSES };
+        Self { by_session: HashMap::new(), most, places: Arc::new(Semaphore::new(most)) }
+    }
+
+    /// One for each connection that has not ended.
+    pub(super) fn places(&self) -> Arc<Semaphore> {
+        self.places.clone()
+    }
+
+    /// Takes the connection that has been unused for the longest time, if there is no room for one more.
+    ///
+    /// # Errors
+    /// The limit, if all are in use.
+    pub(super) fn make_room(&mut self) -> Result<Option<Arc<OwnLink>>, usize> {
+        if self.by_session.len() < self.most {
+            return Ok(None);
+        }
+        self.take_unused().map(Some).ok_or(self.most)
+    }
+
+    fn take_unused(&mut self) -> Option<Arc<OwnLink>> {
         let unused = self.by_session.iter().filter(|(_, link)| link.calls.is_idle());
         let oldest = unused.min_by_key(|(_, link)| *lock(&link.used)).map(|(session, _)| session.clone());
         oldest.and_then(|session| self.by_session.remove(&session))
@@ -65,8 +94,16 @@ impl OwnLinks {
 }
 
 impl OwnLink {
-    pub(super) fn new(client: Client, calls: Arc<LinkCalls>) -> Self {
-        Self { client, calls, used: Mutex::new(Instant::now()), level: Mutex::default() }
+    pub(super) fn new(client: Client, calls: Arc<LinkCalls>, places: Arc<Semaphore>) -> Self {
+        let used = Mutex::new(Instant::now());
+        Self { client, calls, places, place: OnceCell::new(), used, level: Mutex::default() }
+    }
+
+    /// Waits until the server may be started or connected to: until a connection that has made room has ended.
+    pub(super) async fn take_place(&self) {
+        let free = || self.places.clone().acquire_owned();
+        // Fails only if the semaphore is closed, and it never is.
+        let _ = self.place.get_or_try_init(free).await;
     }
 
     pub(crate) fn client(&self) -> &Client {

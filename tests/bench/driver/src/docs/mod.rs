@@ -23,10 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the server has for what one edit leaves to do before the next.
 const QUIET: Duration = Duration::from_millis(20);
 
+/// Makes the pages, unless they are there.
+pub(crate) fn make() -> Result<(), Box<dyn Error>> {
+    corpus::make(Path::new(HANDBOOK))
+}
+
 /// Makes the pages, starts the server, and measures the first index, searches, and edits.
 pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
     let folder = Path::new(HANDBOOK);
-    corpus::make(folder)?;
+    make()?;
     let mut searcher = Searcher::new(Server::start(launch, None)?, setting.modern)?;
     let figures = build(&mut searcher)?;
     let figures = search(&mut searcher, setting, figures)?;
