@@ -90,9 +90,12 @@ demo: setup ## serve a folder to the official clients of Python and TypeScript, 
 	$(call step,mcp-resources serve and the official clients)
 	@$(BIN)/python examples/demo/drive.py
 
-# What does not compile keeps one core busy: two such things at a time.
-test: setup test-rust ## every test of all languages, and every check
-	@tests/beside '$(MAKE) test-python check' '$(MAKE) test-node test-browse conformance check-perf'
+# What does not compile keeps one core busy, or waits: two things at a time, of about the same length.
+test: setup ## every test of all languages, and every check
+	$(call step,Building the Rust tests)
+	@tests/rust/build
+	@tests/beside '$(MAKE) test-rust test-python check-python check-node check-perf' \
+		'$(MAKE) check-rust test-node test-browse conformance'
 	@$(MAKE) same-bytes ran
 
 test-rust: setup
