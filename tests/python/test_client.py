@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -605,6 +606,60 @@ async def test_many_reads_at_once() -> None:
     async with Client([*SHOP, "stdio"]) as client:
         uris = [f"shop://item/{number}" for number in range(500)]
         assert await asyncio.gather(*map(client.read, uris)) == [f"item {number}" for number in range(500)]
+
+
+@every_era
+async def test_one_read_after_another(era: str) -> None:
+    """A loop that reads its answers itself: nothing is lost when it blocks, or takes one back."""
+    async with client_of("stdio", era) as client:
+
+        async def read(count: int) -> None:
+            for number in range(count):
+                assert await client.read(f"shop://item/{number}") == f"item {number}"
+
+        await read(50)
+        blocked = asyncio.create_task(client.read("shop://item/blocked"))
+        await asyncio.sleep(0)
+        time.sleep(0.3)  # longer than the loop may leave unread what it was lent
+        assert await blocked == "item blocked"
+        await read(50)
+        for _ in range(3):
+            with pytest.raises(ReadFailedError, match="no answer within 50 ms"):
+                await client.read("shop://slow/late", timeout=50)
+            await read(10)
+            task = asyncio.create_task(client.read("shop://slow/cancelled"))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await read(10)
+        await asyncio.gather(read(20), read(20))
+        await read(50)
+        task = asyncio.create_task(client.read("shop://slow/closed"))
+        await asyncio.sleep(0)
+    with pytest.raises(ReadFailedError) as ended:
+        await task
+    assert ended.value.kind == "cancelled"
+
+
+def test_a_loop_that_is_closed_leaves_no_server() -> None:
+    """A client that is not closed, with a read in flight, ends with its loop and its last reference."""
+
+    async def begin() -> tuple[list[Client], int]:
+        client = Client([*SHOP, "stdio"])
+        for number in range(20):
+            assert await client.read(f"shop://item/{number}") == f"item {number}"
+        asyncio.get_running_loop().create_task(client.read("shop://slow/left"))
+        await asyncio.sleep(0)
+        return [client], int(str(await client.read("shop://process")))
+
+    clients, process = asyncio.run(begin())
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        clients.clear()
+    deadline = time.monotonic() + PATIENCE
+    while Path(f"/proc/{process}").exists():
+        assert time.monotonic() < deadline, "the server is still there"
+        time.sleep(0.01)
 
 
 def test_the_client_costs_a_server_nothing() -> None:

@@ -8,7 +8,8 @@ async with Client.from_config("agents.yaml", agent="frontend") as client:
         print(change.contents)
 
 The compiled part runs on one thread for all clients of the process. It queues results for each event loop and wakes the
-loop once for a batch. Your functions run on the event loop, never on that thread.
+loop once for a batch. A read that is alone is made on the event loop. Your functions run on the event loop, never on
+that thread.
 """
 
 import asyncio

@@ -1,11 +1,12 @@
 //! Wakes an event loop of Python for the engine: through a byte in a pipe that the loop watches.
 
+use mcp_resources_client::queue::LoopPipes;
 use mcp_resources_runtime::transport::pump::{self, Woken, collect};
 use pyo3::prelude::*;
 use std::cell::RefCell;
-use std::io::{self, PipeReader, Read, Write};
-use std::os::fd::AsRawFd;
-use std::sync::{Arc, Weak};
+use std::io::{self, ErrorKind, PipeReader, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::LocalKey;
 
 /// The handle of an event loop for other threads.
@@ -15,6 +16,11 @@ pub(crate) type LoopWaker = pump::LoopWaker<Owner>;
 pub(crate) trait LoopOwner: Send + Sync {
     /// Does the work that the loop was woken for: on the loop, or at the end of a change (`is_change`).
     fn work(self: Arc<Self>, py: Python<'_>, is_change: bool) -> PyResult<()>;
+
+    /// Reads what the loop waits for besides the waker, before it works; returns whether there was anything.
+    fn pump(&self) -> bool {
+        false
+    }
 }
 
 /// The object that an event loop serves, for its waker.
@@ -28,6 +34,8 @@ pub(crate) struct Owner {
 pub struct Wakeup {
     reader: PipeReader,
     waker: Arc<LoopWaker>,
+    /// What the loop watches instead of the pipe, which is one of them.
+    pipes: OnceLock<Arc<LoopPipes>>,
 }
 
 thread_local! {
@@ -39,7 +47,7 @@ pub(crate) fn watched(py: Python<'_>) -> PyResult<(Arc<LoopWaker>, Py<Wakeup>)> 
     let (reader, writer) = io::pipe()?;
     // Never waits: there are two bytes in the pipe at most. It fails only when the reader has gone.
     let waker = LoopWaker::new(move || drop((&writer).write_all(&[0])));
-    Ok((waker.clone(), Py::new(py, Wakeup { reader, waker })?))
+    Ok((waker.clone(), Py::new(py, Wakeup { reader, waker, pipes: OnceLock::new() })?))
 }
 
 /// Makes a change, and delivers its notifications before it returns.
@@ -61,6 +69,18 @@ impl Owner {
     fn work(&self, py: Python<'_>, is_change: bool) -> PyResult<bool> {
         self.served.upgrade().map_or(Ok(false), |served| served.work(py, is_change).map(|()| true))
     }
+
+    fn pump(&self) -> bool {
+        self.served.upgrade().is_some_and(|served| served.pump())
+    }
+}
+
+impl Wakeup {
+    /// Has the loop watch what `join` adds the pipe to, if it adds it. Before the loop begins.
+    pub(crate) fn join(&self, join: impl FnOnce(&PipeReader) -> Option<Arc<LoopPipes>>) {
+        // Set once: this is called for a new one.
+        join(&self.reader).into_iter().for_each(|pipes| drop(self.pipes.set(pipes)));
+    }
 }
 
 impl pump::WakerOwner for Owner {
@@ -77,13 +97,19 @@ impl pump::WakerOwner for Owner {
 impl Wakeup {
     /// The descriptor that is readable when `work` is to be called.
     fn fileno(&self) -> i32 {
-        self.reader.as_raw_fd()
+        self.pipes.get().map_or(self.reader.as_fd(), |pipes| pipes.as_fd()).as_raw_fd()
     }
 
     /// Handles the loop's wake-up. Returns whether to keep watching.
     fn work(&self, py: Python<'_>) -> PyResult<bool> {
-        // Returns at once: the loop has seen that there is something.
-        let _ = (&self.reader).read(&mut [0; 2])?;
+        let has_read = self.pipes.get().is_some() && self.waker.owner().is_some_and(Owner::pump);
+        if !has_read || self.waker.is_woken() {
+            // Returns at once: the loop has seen that there is something, or the pipe is among others and does not block.
+            match (&self.reader).read(&mut [0; 2]) {
+                Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error.into()),
+                _ => {}
+            }
+        }
         if self.waker.is_closed() {
             return Ok(false);
         }

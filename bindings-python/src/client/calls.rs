@@ -164,6 +164,10 @@ impl LoopOwner for Calls {
         }
         Ok(())
     }
+
+    fn pump(&self) -> bool {
+        self.queue.get().is_some_and(ClientQueue::pump)
+    }
 }
 
 impl Drop for Calls {

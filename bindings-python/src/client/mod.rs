@@ -68,6 +68,7 @@ impl Caller {
         let settings = settings.map_err(|error| misconfigured(py, &error.to_string()))?;
         let opened = ClientQueue::open(settings, runtime()?, move || woken.wake(WORK));
         let (queue, far) = opened.map_err(|error| misconfigured(py, &error.message))?;
+        wakeup.get().join(|reader| queue.pipes(reader));
         let calls = Calls::new(queue, waker.clone(), callbacks);
         let served: Weak<Calls> = Arc::downgrade(&calls);
         waker.belongs_to(Owner::new(served, false));

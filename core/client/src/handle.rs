@@ -5,6 +5,7 @@ use crate::config::ConfigError;
 use crate::hooks::{Heard, Hooks, ProgressFn};
 use crate::link::ServerHandle;
 use crate::listing::{Listing, ListingKind};
+use crate::transport::LoopPipes;
 use crate::watch::{Watch, WatchLocation};
 use crate::watching::ClientWatching;
 use mcp_resources_engine::client::{
@@ -320,6 +321,43 @@ impl Client {
             }
         }
         Err(worst.unwrap_or_else(|| ClientError::NotFound { uri: uri.into() }))
+    }
+
+    /// Reads a resource on this thread, if one server may have it and takes the call now: see [`ServerHandle::direct`]. Returns
+    /// the server and the number of the call there. `done` makes the function that is called with the result, or dropped.
+    pub(super) fn read_directly<F>(
+        &self,
+        uri: &str,
+        pipes: Option<&Arc<LoopPipes>>,
+        done: impl FnOnce() -> F,
+    ) -> Option<(Arc<ServerHandle>, u64)>
+    where
+        F: FnOnce(Result<Vec<Contents<'static>>, ClientError>) + Send + 'static,
+    {
+        let links = self.allowing_uri(uri).ok()?;
+        let [link] = &links[..] else { return None };
+        let direct = link.direct()?;
+        let (done, asked) = (done(), uri.to_owned());
+        let outcome = move |outcome| {
+            done(match outcome {
+                Ok(ClientOutcome::Contents { contents, .. }) => Ok(contents),
+                Ok(_) | Err(ClientError::NotFound { .. }) => Err(ClientError::NotFound { uri: asked }),
+                Err(error) => Err(error),
+            });
+        };
+        let (options, progress) = self.options();
+        let id =
+            direct.call(ClientCall::Read { uri: uri.into() }, options, progress, Box::new(outcome), pipes);
+        Some((link.clone(), id))
+    }
+
+    /// Reads what the servers have sent that this thread is lent the output of; returns whether that was anything.
+    pub(super) fn pump(&self) -> bool {
+        let mut has_read = false;
+        for link in &self.inner.links {
+            has_read |= link.pump();
+        }
+        has_read
     }
 
     /// Watches a resource on the server that has it, or on the first allowed one if none has it.

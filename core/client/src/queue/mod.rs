@@ -5,6 +5,9 @@
 //!   the loop wakes ──▶ ClientQueue::take ──▶ futures, promises, user callbacks
 //! ```
 //!
+//! A read that is alone is written on the loop's thread. A loop that waits for [`LoopPipes`] also reads its answer there, with
+//! [`ClientQueue::pump`], and no other thread wakes.
+//!
 //! Law: the client's thread never blocks here, and never runs code of the other language.
 
 mod owned;
@@ -12,12 +15,14 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use crate::transport::LoopPipes;
 pub use owned::Owned;
 pub use settings::ClientSettings;
 
 use crate::config::ConfigError;
 use crate::handle::{Client, ListChanges, ListScope};
 use crate::hooks::ProgressFn;
+use crate::link::ServerHandle;
 use crate::listing::Listing;
 use crate::watch::Watch;
 use mcp_resources_engine::client::{
@@ -28,8 +33,9 @@ use mcp_resources_engine::now::Millis;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
-use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -43,7 +49,16 @@ pub struct ClientQueue {
     client: Client,
     runtime: Handle,
     table: Arc<EventTable>,
-    tasks: Mutex<HashMap<u64, AbortHandle>>,
+    calls: Mutex<HashMap<u64, QueuedCall>>,
+    /// Set for a loop that waits for servers itself.
+    pipes: OnceLock<Arc<LoopPipes>>,
+}
+
+/// An open call: a task of its own, or a call that the loop's thread has made.
+#[derive(Debug)]
+enum QueuedCall {
+    Task(AbortHandle),
+    Direct(Arc<ServerHandle>, u64),
 }
 
 /// The end of a call, or an event before it.
@@ -118,9 +133,17 @@ type Reply = oneshot::Sender<Result<String, String>>;
 /// The state shared by both threads.
 struct EventTable {
     notify: Box<dyn Fn() + Send + Sync>,
-    events: Mutex<Vec<(u64, ClientEvent)>>,
+    events: Mutex<WaitingEvents>,
     /// The number of the last question, and the open questions.
     questions: Mutex<(u64, HashMap<u64, Reply>)>,
+}
+
+/// Events that are not taken yet.
+#[derive(Default)]
+struct WaitingEvents {
+    list: Vec<(u64, ClientEvent)>,
+    /// The thread that takes them when it has read: it needs no notice.
+    reader: Option<ThreadId>,
 }
 
 impl ClientEvent {
@@ -148,7 +171,7 @@ impl ClientQueue {
         });
         let (builder, far) = settings::builder(settings, &runtime, &table)?;
         let client = builder.runtime(runtime.clone()).connect()?;
-        Ok((Self { client, runtime, table, tasks: Mutex::default() }, far))
+        Ok((Self { client, runtime, table, calls: Mutex::default(), pipes: OnceLock::new() }, far))
     }
 
     /// The client, for information that needs no request.
@@ -160,10 +183,34 @@ impl ClientQueue {
     /// which the caller chooses and which must not be in use.
     pub fn read(&self, call: u64, uri: String, whole: bool, options: QueuedCallOptions) {
         let client = self.scoped(call, options);
-        self.start(call, async move {
-            let contents = client.read(&uri).await?;
-            Ok(if whole { ClientEvent::Entries(contents) } else { ClientEvent::Contents(contents) })
-        });
+        let event = if whole { ClientEvent::Entries } else { ClientEvent::Contents };
+        let ending = || {
+            let ending = self.ending(call);
+            move |read: Result<_, _>| ending.end(read.map_or_else(ClientEvent::Failed, event))
+        };
+        if let Some((link, id)) = client.read_directly(&uri, self.pipes.get(), ending) {
+            locked(&self.calls).insert(call, QueuedCall::Direct(link, id));
+            return;
+        }
+        self.start(call, async move { client.read(&uri).await.map(event) });
+    }
+
+    /// For a loop that waits for servers itself: returns the descriptor that it waits for instead of `wake`, the one that wakes
+    /// it. It then calls [`ClientQueue::pump`]. `None` where the system cannot do this. Reads of `wake` no longer block.
+    pub fn pipes(&self, wake: impl AsFd) -> Option<Arc<LoopPipes>> {
+        let pipes = Arc::new(LoopPipes::new()?);
+        pipes.add(wake).ok()?;
+        self.pipes.set(pipes.clone()).ok()?;
+        Some(pipes)
+    }
+
+    /// Reads what servers have sent, without waiting; returns whether that was anything. Call [`ClientQueue::take`] afterwards:
+    /// `notify` is not called for what this has read.
+    pub fn pump(&self) -> bool {
+        locked(&self.table.events).reader = Some(thread::current().id());
+        let has_read = self.client.pump();
+        locked(&self.table.events).reader = None;
+        has_read
     }
 
     /// Completes a variable. `context` has the values chosen for other variables.
@@ -244,9 +291,9 @@ impl ClientQueue {
 
     /// Cancels a call.
     pub fn cancel(&self, call: u64) {
-        if let Some(task) = locked(&self.tasks).remove(&call) {
-            task.abort();
-        }
+        // The link sends a command, which needs no lock.
+        let call = locked(&self.calls).remove(&call);
+        call.into_iter().for_each(|call| call.cancel());
     }
 
     /// Answers a question with the text of a JSON object, or with the reason for which there is no answer.
@@ -259,10 +306,10 @@ impl ClientQueue {
 
     /// Takes all events in order, each with the number of its call or question.
     pub fn take(&self) -> Vec<(u64, ClientEvent)> {
-        let events = std::mem::take(&mut *locked(&self.table.events));
-        let mut tasks = locked(&self.tasks);
+        let events = std::mem::take(&mut locked(&self.table.events).list);
+        let mut calls = locked(&self.calls);
         for (call, _) in events.iter().filter(|(_, event)| event.is_end()) {
-            tasks.remove(call);
+            calls.remove(call);
         }
         events
     }
@@ -284,18 +331,30 @@ impl ClientQueue {
         call: u64,
         work: impl Future<Output = Result<ClientEvent, ClientError>> + Send + 'static,
     ) {
-        let ending = CallEnding { table: self.table.clone(), call, event: None };
+        let ending = self.ending(call);
         let task = self.runtime.spawn(async move {
-            let mut ending = ending;
-            ending.event = Some(work.await.unwrap_or_else(ClientEvent::Failed));
+            ending.end(work.await.unwrap_or_else(ClientEvent::Failed));
         });
-        locked(&self.tasks).insert(call, task.abort_handle());
+        locked(&self.calls).insert(call, QueuedCall::Task(task.abort_handle()));
+    }
+
+    fn ending(&self, call: u64) -> CallEnding {
+        CallEnding { table: self.table.clone(), call, event: None }
     }
 }
 
 impl Drop for ClientQueue {
     fn drop(&mut self) {
-        locked(&self.tasks).values().for_each(AbortHandle::abort);
+        locked(&self.calls).values().for_each(QueuedCall::cancel);
+    }
+}
+
+impl QueuedCall {
+    fn cancel(&self) {
+        match self {
+            Self::Task(task) => task.abort(),
+            Self::Direct(link, id) => link.cancel(*id),
+        }
     }
 }
 
@@ -323,11 +382,14 @@ impl EventTable {
     fn put(&self, number: u64, event: ClientEvent) {
         let may_be_lost = matches!(event, ClientEvent::Note(..) | ClientEvent::Progress(_));
         let mut waiting = locked(&self.events);
-        if !may_be_lost || waiting.len() < MOST_WAITING {
-            waiting.push((number, event));
+        if !may_be_lost || waiting.list.len() < MOST_WAITING {
+            waiting.list.push((number, event));
         }
+        let is_taken = waiting.reader.is_some_and(|reader| reader == thread::current().id());
         drop(waiting);
-        (self.notify)();
+        if !is_taken {
+            (self.notify)();
+        }
     }
 
     /// Lets the loop's function for this capability answer a question.
@@ -359,6 +421,12 @@ struct CallEnding {
     table: Arc<EventTable>,
     call: u64,
     event: Option<ClientEvent>,
+}
+
+impl CallEnding {
+    fn end(mut self, event: ClientEvent) {
+        self.event = Some(event);
+    }
 }
 
 impl Drop for CallEnding {

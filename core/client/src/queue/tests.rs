@@ -1,5 +1,8 @@
+mod direct;
+
 use super::*;
 use mcp_resources_engine::option::{FromOption, OptionValue};
+use std::io::Read;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -9,13 +12,16 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// A queue whose server never answers, the other end of the pipe, and a receiver for its calls of `notify`.
 fn queue(options: Vec<(String, OptionValue)>) -> (ClientQueue, OwnedFd, Receiver<()>) {
     let (sender, notified) = channel();
-    let settings = ClientSettings::from_option(OptionValue::Members(options)).unwrap();
     let notify = move || {
         // Fails if the test is over.
         let _ = sender.send(());
     };
-    let (queue, far) = ClientQueue::open(settings, crate::runtime().unwrap(), notify).unwrap();
+    let (queue, far) = ClientQueue::open(settings(options), crate::runtime().unwrap(), notify).unwrap();
     (queue, far.unwrap(), notified)
+}
+
+fn settings(options: Vec<(String, OptionValue)>) -> ClientSettings {
+    ClientSettings::from_option(OptionValue::Members(options)).unwrap()
 }
 
 fn failed(events: &[(u64, ClientEvent)], call: u64) -> &'static str {
@@ -37,7 +43,19 @@ fn each_call_ends_once() {
     drop(far);
     notified.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&queue.take(), 9), "unreachable");
-    assert!(locked(&queue.tasks).is_empty());
+    assert!(locked(&queue.calls).is_empty());
+}
+
+/// A stream that was never opened is closed with the client, although the client is still there.
+#[test]
+fn an_unused_stream_is_closed() {
+    let (queue, far, notified) = queue(Vec::new());
+    queue.close(1);
+    notified.recv_timeout(DEADLINE).unwrap();
+    assert!(matches!(queue.take()[..], [(1, ClientEvent::Done)]));
+    let mut far = std::os::unix::net::UnixStream::from(far);
+    far.set_read_timeout(Some(DEADLINE)).unwrap();
+    assert_eq!(far.read(&mut [0]).unwrap(), 0);
 }
 
 /// A loop that takes nothing does not use unlimited memory for droppable events; ends of calls are kept.

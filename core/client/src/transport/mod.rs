@@ -5,6 +5,7 @@ mod endpoint;
 mod events;
 mod guard;
 mod http;
+mod loan;
 mod pipe;
 mod redirect;
 mod sse;
@@ -18,6 +19,8 @@ use crate::target::{ClientCredentials, Target};
 use child::ChildProgram;
 pub use guard::guard_children;
 use http::Http;
+pub(super) use loan::LentOutput;
+pub use loan::LoopPipes;
 use mcp_resources_engine::client::{NotCarried, Outgoing};
 use pipe::ClientPipe;
 use tokio::sync::mpsc::Sender;
@@ -27,6 +30,8 @@ use tokio::sync::mpsc::Sender;
 pub(super) enum Inbound {
     /// A message: a line without its end, a body of HTTP, or the data of an event.
     Message(Vec<u8>),
+    /// The output of a child, after [`ClientTransport::lend`]. What follows is read from it, until it is dropped.
+    Lent(LentOutput),
     /// The exchange of the request with this id has failed.
     NotCarried(u64, NotCarried),
     /// The notification stream (GET) of an HTTP session is open: initially, and again after a break without resuming.
@@ -76,11 +81,31 @@ impl ClientTransport {
         }
     }
 
-    /// Sends a message without waiting. A failure is reported as [`Inbound`].
+    /// Sends a message without waiting; over a pipe with the next [`ClientTransport::flush`]. A failure is reported as
+    /// [`Inbound`].
     pub(super) fn send(&mut self, message: Outgoing) {
         match &mut self.0 {
             TransportKind::Pipe(pipe) => pipe.send(message.body),
             TransportKind::Http(http) => http.send(message),
+        }
+    }
+
+    /// Writes what was sent, as far as the other end takes it at once; the rest follows in the background.
+    pub(super) fn flush(&mut self) {
+        if let TransportKind::Pipe(pipe) = &mut self.0 {
+            pipe.flush();
+        }
+    }
+
+    /// Whether [`ClientTransport::flush`] would write to a child on this thread.
+    pub(super) fn writes_here(&self) -> bool {
+        matches!(&self.0, TransportKind::Pipe(pipe) if pipe.writes_here())
+    }
+
+    /// Asks for the output of a child: see [`Inbound::Lent`]. Does nothing on other transports.
+    pub(super) fn lend(&self) {
+        if let TransportKind::Pipe(pipe) = &self.0 {
+            pipe.lend();
         }
     }
 

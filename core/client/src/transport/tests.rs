@@ -94,6 +94,7 @@ impl Talk {
         let method = method.to_owned();
         let body = body.to_string().into_bytes();
         self.transport.send(Outgoing { id: Some(id), method, revision: sent, is_modern, name, body });
+        self.transport.flush();
         id
     }
 }
@@ -141,6 +142,7 @@ async fn a_stream_is_opened_once() {
     let error = Talk::open(&target).await.err().unwrap();
     assert_eq!(error, "its stream cannot be opened: it was opened before; give each client a new one");
     talk.transport.send(outgoing(None, "x", "{}"));
+    talk.transport.flush();
     let mut line = [0; 3];
     tokio::io::AsyncReadExt::read_exact(&mut theirs, &mut line).await.unwrap();
     assert_eq!(&line, b"{}\n");

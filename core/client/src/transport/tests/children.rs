@@ -65,6 +65,7 @@ async fn a_child_ends_with_its_stdin() {
     let mut talk = Talk::open(&shell(&alive, &script)).await.unwrap();
     let pid = number(&mut talk).await;
     talk.transport.send(outgoing(Some(1), "ping", r#"{"id":1}"#));
+    talk.transport.flush();
     assert_eq!(talk.message().await, json!({ "id": 1 }));
     timeout(DEADLINE, talk.transport.close()).await.unwrap();
     alive.ended().await;
@@ -155,6 +156,7 @@ async fn a_child_that_dies_at_start_says_why() {
     for (script, is_heard) in [(said.to_owned(), false), (format!("read line; {said}"), true)] {
         let mut talk = Talk::open(&command("sh", &["-c", &script])).await.unwrap();
         talk.transport.send(outgoing(Some(1), "ping", "{}"));
+        talk.transport.flush();
         match (talk.next().await, is_heard) {
             (Inbound::NotHeard(reason), false) | (Inbound::Lost(reason), true) => {
                 assert_eq!(reason, expected)
@@ -196,6 +198,7 @@ async fn a_child_has_what_the_target_says_and_no_more() {
     assert!(!descriptors.as_str().unwrap().contains(own.to_str().unwrap()), "{descriptors}");
     // Nor descriptors of other children: this one exits with its stdin, although the other still runs.
     first.transport.send(outgoing(Some(1), "ping", "{}"));
+    first.transport.flush();
     assert_eq!(first.message().await, json!({}));
     let Talk { transport, .. } = first;
     let TransportKind::Pipe(pipe) = transport.0 else { panic!() };
@@ -238,6 +241,7 @@ async fn the_queue_for_a_child_is_limited() {
     let body = "x".repeat(1 << 20);
     for _ in 0..66 {
         talk.transport.send(outgoing(None, "x", &body));
+        talk.transport.flush();
     }
     let reason = talk.lost().await;
     assert!(reason.starts_with("the server does not read: more than"), "{reason}");
@@ -253,8 +257,27 @@ async fn a_child_that_closes_its_stdin_is_lost() {
     number(&mut talk).await;
     talk.message().await;
     talk.transport.send(outgoing(Some(1), "ping", "{}"));
+    talk.transport.flush();
     let reason = talk.lost().await;
     assert!(reason.starts_with("the server does not read any more"), "{reason}");
     drop(talk);
     alive.ended().await;
+}
+
+/// Lines that the pipe does not take at once follow in their order.
+#[tokio::test]
+async fn a_full_pipe_keeps_the_order() {
+    let mut talk = Talk::open(&command("sh", &["-c", "sleep 0.2; exec cat"])).await.unwrap();
+    for number in 0..300 {
+        let body = format!("[{number},\"{}\"]", "x".repeat(3_001 * (number % 3 + 1)));
+        talk.transport.send(outgoing(Some(1), "ping", &body));
+        talk.transport.flush();
+    }
+    for number in 0..300 {
+        let message = talk.message().await;
+        assert_eq!(
+            (&message[0], message[1].as_str().map(str::len)),
+            (&json!(number), Some(3_001 * (number % 3 + 1)))
+        );
+    }
 }

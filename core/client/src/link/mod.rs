@@ -1,11 +1,13 @@
 //! One server of a client: the task that owns its machine and its transport.
 //!
 //! Law: the task contains no protocol logic. It carries out the machine's effects in order, and waits only for its own
-//! event sources.
+//! event sources. Whatever changes its state holds its lock, and waits for nothing.
+
+mod direct;
 
 use crate::hooks::{Answers, HearFn, Heard, Hooks, ProgressFn};
 use crate::target::{ClientCredentials, Target};
-use crate::transport::{ClientTransport, Inbound};
+use crate::transport::{ClientTransport, Inbound, LentOutput, LoopPipes};
 use crate::watching::ClientWatching;
 use mcp_resources_engine::client::{
     Access, CallOptions, ClientCall, ClientError, ClientOutcome, ClientQuestion, Effect, Failure, Lost,
@@ -14,11 +16,14 @@ use mcp_resources_engine::client::{
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_runtime::transport::EngineClock;
 use std::collections::HashMap;
-use std::future::Future;
+use std::fmt;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{
     Receiver, UnboundedReceiver, UnboundedSender, WeakUnboundedSender, channel, unbounded_channel,
 };
@@ -37,6 +42,9 @@ pub(super) struct ServerHandle {
     pub(super) name: Arc<str>,
     pub(super) access: Access,
     commands: UnboundedSender<LinkCommand>,
+    /// The number of commands that the task has not begun to carry out.
+    queued: Arc<AtomicUsize>,
+    task: Arc<Mutex<LinkTask>>,
     next: AtomicU64,
 }
 
@@ -58,9 +66,19 @@ type AboutSender = oneshot::Sender<Result<Arc<ServerAbout>, ClientError>>;
 
 /// Receives the result and the progress of a call.
 struct CallWaiter {
-    outcome: oneshot::Sender<Result<ClientOutcome, ClientError>>,
+    outcome: OutcomeReceiver,
     progress: Option<ProgressFn>,
 }
+
+/// Receives the result of a call. Dropped if there is none.
+enum OutcomeReceiver {
+    Awaited(oneshot::Sender<Result<ClientOutcome, ClientError>>),
+    /// Called by whoever holds the lock of the task.
+    Called(OutcomeFn),
+}
+
+/// A function for the result of a call. It must not block.
+pub(super) type OutcomeFn = Box<dyn FnOnce(Result<ClientOutcome, ClientError>) + Send>;
 
 impl ServerHandle {
     /// Starts the task, which does nothing until the first command.
@@ -69,23 +87,26 @@ impl ServerHandle {
         credentials: Option<ClientCredentials>,
         options: MachineOptions,
         hooks: Arc<Hooks>,
-        runtime: &tokio::runtime::Handle,
+        runtime: &Handle,
     ) -> Self {
         let (commands, receiver) = unbounded_channel();
-        let link = Self {
-            name: options.server.clone(),
-            access: options.access.clone(),
-            commands: commands.clone(),
-            next: AtomicU64::new(1),
-        };
-        let task = LinkTask {
+        let queued = Arc::new(AtomicUsize::new(0));
+        let (name, access) = (options.server.clone(), options.access.clone());
+        let task = Arc::new(Mutex::new(LinkTask {
+            runtime: runtime.clone(),
+            queued: queued.clone(),
+            waker: None,
+            effects: Vec::new(),
+            loan: Loan::default(),
+            takes_inbound_first: false,
+            has_ended: false,
             longest: options.limits.message,
             machine: Machine::new(options),
-            target: Arc::new(target),
+            target: Some(Arc::new(target)),
             credentials: credentials.map(Arc::new),
             hooks,
             clock: EngineClock::new(),
-            back: commands.downgrade(),
+            back: LinkBack { commands: commands.downgrade(), queued: queued.clone() },
             transport: None,
             opening: None,
             inbound: None,
@@ -97,9 +118,9 @@ impl ServerHandle {
             about_senders: Vec::new(),
             is_connected: false,
             closing: Vec::new(),
-        };
-        runtime.spawn(task.run(receiver));
-        link
+        }));
+        runtime.spawn(LinkTask::run(task.clone(), receiver));
+        Self { name, access, commands, queued, task, next: AtomicU64::new(1) }
     }
 
     /// Makes a call. Dropping the future cancels the call.
@@ -111,6 +132,7 @@ impl ServerHandle {
     ) -> Result<ClientOutcome, ClientError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (outcome, answer) = oneshot::channel();
+        let outcome = OutcomeReceiver::Awaited(outcome);
         self.send(LinkCommand::Call { id, call, options, waiter: CallWaiter { outcome, progress } });
         let mut taken_back = TakenBack { link: self, id: Some(id) };
         let answer = answer.await;
@@ -156,8 +178,19 @@ impl ServerHandle {
     }
 
     fn send(&self, command: LinkCommand) {
+        self.queued.fetch_add(1, Ordering::SeqCst);
         // Fails if the task has ended, which has then dropped the sender of the answer.
         let _ = self.commands.send(command);
+    }
+}
+
+impl OutcomeReceiver {
+    fn finish(self, outcome: Result<ClientOutcome, ClientError>) {
+        match self {
+            // Fails if nobody waits any longer.
+            Self::Awaited(sender) => drop(sender.send(outcome)),
+            Self::Called(call) => call(outcome),
+        }
     }
 }
 
@@ -177,16 +210,47 @@ impl Drop for TakenBack<'_> {
 
 type OpeningTransport = Pin<Box<dyn Future<Output = Result<ClientTransport, String>> + Send>>;
 
-/// The task of one server.
+/// The output of the server, while an event loop reads it: see [`direct`].
+#[derive(Debug, Default)]
+struct Loan {
+    output: Option<LentOutput>,
+    /// The descriptors that the loop waits for, once the output was asked for.
+    wanted: Option<Arc<LoopPipes>>,
+    /// The number of calls in a row that were alone, and made directly.
+    in_a_row: u32,
+    /// The number of times that the loop has called or read.
+    uses: u64,
+    /// When to check whether it is used, and how often it was at the check before.
+    check: Option<(u64, Pin<Box<Sleep>>)>,
+}
+
+/// Sends answers to questions. Weak, so that it does not keep the task alive.
+#[derive(Clone)]
+struct LinkBack {
+    commands: WeakUnboundedSender<LinkCommand>,
+    queued: Arc<AtomicUsize>,
+}
+
+/// The state of the task of one server.
 struct LinkTask {
+    runtime: Handle,
+    queued: Arc<AtomicUsize>,
+    /// Wakes the task, which waits.
+    waker: Option<Waker>,
+    /// Empty, and reused.
+    effects: Vec<Effect>,
+    loan: Loan,
+    /// Alternates, so that neither messages nor commands wait for ever.
+    takes_inbound_first: bool,
+    has_ended: bool,
     machine: Machine,
-    target: Arc<Target>,
+    /// `None` at the end: an open stream may be in it.
+    target: Option<Arc<Target>>,
     credentials: Option<Arc<ClientCredentials>>,
     hooks: Arc<Hooks>,
     clock: EngineClock,
     longest: usize,
-    /// For answers to questions. Weak, so that it does not keep the task alive.
-    back: WeakUnboundedSender<LinkCommand>,
+    back: LinkBack,
     transport: Option<ClientTransport>,
     opening: Option<OpeningTransport>,
     inbound: Option<Receiver<Inbound>>,
@@ -210,56 +274,128 @@ enum LinkEvent {
     Inbound(Option<Inbound>),
     Opened(Result<ClientTransport, String>),
     Due,
+    /// It is time to see whether what is lent is used.
+    LoanDue,
 }
 
+/// The end of the task, and whom to tell.
+struct LinkEnd(Option<oneshot::Sender<()>>);
+
 impl LinkTask {
-    async fn run(mut self, mut commands: UnboundedReceiver<LinkCommand>) {
-        let mut effects = Vec::new();
-        loop {
-            let mut event = self.event(&mut commands).await;
-            for turn in 1.. {
-                match event {
-                    LinkEvent::Command(None) => return self.end(None).await,
-                    LinkEvent::Command(Some(LinkCommand::Close(done))) => return self.end(Some(done)).await,
-                    event => self.handle(event, &mut effects),
-                }
-                if turn == TURN {
-                    break;
-                }
-                match commands.try_recv() {
-                    Ok(command) => event = LinkEvent::Command(Some(command)),
-                    Err(_) => match self.inbound.as_mut().and_then(|inbound| inbound.try_recv().ok()) {
-                        Some(inbound) => event = LinkEvent::Inbound(Some(inbound)),
-                        None => break,
-                    },
-                }
-                self.perform(&mut effects);
+    async fn run(task: Arc<Mutex<Self>>, mut commands: UnboundedReceiver<LinkCommand>) {
+        let done = loop {
+            let turn = poll_fn(|context| locked(&task).turn(&mut commands, context)).await;
+            if let Some(LinkEnd(done)) = turn {
+                break done;
             }
-            self.perform(&mut effects);
+        };
+        let (transport, closing) = locked(&task).end();
+        if let Some(transport) = transport {
+            transport.close().await;
+        }
+        for closing in closing {
+            let _ = closing.await;
+        }
+        if let Some(done) = done {
+            let _ = done.send(());
         }
     }
 
-    async fn event(&mut self, commands: &mut UnboundedReceiver<LinkCommand>) -> LinkEvent {
+    /// Waits for an event, and handles it and those that follow it at once.
+    fn turn(
+        &mut self,
+        commands: &mut UnboundedReceiver<LinkCommand>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<LinkEnd>> {
+        let Poll::Ready(mut event) = self.poll(commands, context) else { return Poll::Pending };
+        let mut effects = std::mem::take(&mut self.effects);
+        for turn in 1.. {
+            match event {
+                LinkEvent::Command(None) => return Poll::Ready(Some(LinkEnd(None))),
+                LinkEvent::Command(Some(LinkCommand::Close(done))) => {
+                    return Poll::Ready(Some(LinkEnd(Some(done))));
+                }
+                event => self.handle(event, &mut effects),
+            }
+            self.perform(&mut effects);
+            if turn == TURN {
+                break;
+            }
+            match commands.try_recv() {
+                Ok(command) => event = self.taken(Some(command)),
+                Err(_) => match self.inbound.as_mut().and_then(|inbound| inbound.try_recv().ok()) {
+                    Some(inbound) => event = LinkEvent::Inbound(Some(inbound)),
+                    None => break,
+                },
+            }
+        }
+        self.effects = effects;
+        self.flush();
+        Poll::Ready(None)
+    }
+
+    /// Waits for an event.
+    fn poll(
+        &mut self,
+        commands: &mut UnboundedReceiver<LinkCommand>,
+        context: &mut Context<'_>,
+    ) -> Poll<LinkEvent> {
+        if self.waker.as_ref().is_none_or(|waker| !waker.will_wake(context.waker())) {
+            self.waker = Some(context.waker().clone());
+        }
         if let Some(at) = self.machine.deadline()
-            && self.alarm.as_ref().is_none_or(|(set, _)| at < *set)
+            && self.is_before_alarm(at)
         {
             let pause = Duration::from_millis(at.saturating_sub(self.clock.now().tick));
             self.alarm = Some((at, Box::pin(tokio::time::sleep(pause))));
         }
-        let opening = &mut self.opening;
-        let inbound = &mut self.inbound;
-        let alarm = &mut self.alarm;
-        tokio::select! {
-            command = commands.recv() => LinkEvent::Command(command),
-            message = next(inbound) => LinkEvent::Inbound(message),
-            opened = opened(opening) => {
-                self.opening = None;
-                LinkEvent::Opened(opened)
-            }
-            () = fired(alarm) => {
-                self.alarm = None;
-                LinkEvent::Due
-            }
+        // First what is seldom ready: a flood of messages does not delay it.
+        if let Some((_, sleep)) = &mut self.alarm
+            && sleep.as_mut().poll(context).is_ready()
+        {
+            self.alarm = None;
+            return Poll::Ready(LinkEvent::Due);
+        }
+        if let Some(opening) = &mut self.opening
+            && let Poll::Ready(opened) = opening.as_mut().poll(context)
+        {
+            self.opening = None;
+            return Poll::Ready(LinkEvent::Opened(opened));
+        }
+        if self.poll_loan(context).is_ready() {
+            return Poll::Ready(LinkEvent::LoanDue);
+        }
+        self.takes_inbound_first = !self.takes_inbound_first;
+        if self.takes_inbound_first
+            && let Poll::Ready(message) = poll_inbound(&mut self.inbound, context)
+        {
+            return Poll::Ready(LinkEvent::Inbound(message));
+        }
+        if let Poll::Ready(command) = commands.poll_recv(context) {
+            return Poll::Ready(self.taken(command));
+        }
+        if self.takes_inbound_first {
+            return Poll::Pending;
+        }
+        poll_inbound(&mut self.inbound, context).map(LinkEvent::Inbound)
+    }
+
+    /// A command is not queued any longer.
+    fn taken(&self, command: Option<LinkCommand>) -> LinkEvent {
+        if command.is_some() {
+            self.queued.fetch_sub(1, Ordering::SeqCst);
+        }
+        LinkEvent::Command(command)
+    }
+
+    /// Whether the alarm would be too late for this time.
+    fn is_before_alarm(&self, at: Millis) -> bool {
+        self.alarm.as_ref().is_none_or(|(set, _)| at < *set)
+    }
+
+    fn flush(&mut self) {
+        if let Some(transport) = &mut self.transport {
+            transport.flush();
         }
     }
 
@@ -275,6 +411,7 @@ impl LinkTask {
             }
             LinkEvent::Opened(Err(reason)) => self.lost(&Lost::NotOpened(reason), now, out),
             LinkEvent::Inbound(Some(Inbound::Message(bytes))) => self.machine.received(&bytes, now, out),
+            LinkEvent::Inbound(Some(Inbound::Lent(output))) => self.borrow(output),
             LinkEvent::Inbound(Some(Inbound::NotCarried(id, why))) => {
                 self.machine.not_carried(id, why, now, out)
             }
@@ -285,7 +422,12 @@ impl LinkTask {
             }
             LinkEvent::Inbound(Some(Inbound::Lost(reason))) => self.lost(&Lost::Broken(reason), now, out),
             LinkEvent::Inbound(None) => self.lost(&Lost::Broken("the connection has ended".into()), now, out),
-            LinkEvent::Due => self.machine.tick(now, out),
+            LinkEvent::Due => {
+                // What has arrived is not late, only not read yet.
+                self.read_lent(out);
+                self.machine.tick(now, out);
+            }
+            LinkEvent::LoanDue => self.check_loan(),
         }
         self.tell_about();
     }
@@ -293,6 +435,7 @@ impl LinkTask {
     fn obey(&mut self, command: LinkCommand, now: Now, out: &mut Vec<Effect>) {
         match command {
             LinkCommand::Call { id, call, options, waiter } => {
+                self.call_loan();
                 self.waiters.insert(id, waiter);
                 self.machine.call(id, call, options, now, out);
             }
@@ -330,6 +473,7 @@ impl LinkTask {
     /// Handles the loss of the transport; anything it still delivers is ignored.
     fn lost(&mut self, lost: &Lost, now: Now, out: &mut Vec<Effect>) {
         self.inbound = None;
+        self.loan = Loan::default();
         if let Some(transport) = self.transport.take() {
             self.retire(transport);
         }
@@ -353,7 +497,7 @@ impl LinkTask {
     /// Lets a transport shut down in the background.
     fn retire(&mut self, transport: ClientTransport) {
         self.closing.retain(|closing| !closing.is_finished());
-        self.closing.push(tokio::spawn(transport.close()));
+        self.closing.push(self.runtime.spawn(transport.close()));
     }
 
     fn perform(&mut self, effects: &mut Vec<Effect>) {
@@ -361,7 +505,7 @@ impl LinkTask {
             match effect {
                 Effect::Connect => {
                     let (sender, receiver) = channel(INBOUND);
-                    let target = self.target.clone();
+                    let Some(target) = self.target.clone() else { continue };
                     let longest = self.longest;
                     self.inbound = Some(receiver);
                     let credentials = self.credentials.clone();
@@ -374,6 +518,7 @@ impl LinkTask {
                     self.say_lost(&why);
                     self.inbound = None;
                     self.opening = None;
+                    self.loan = Loan::default();
                     if let Some(transport) = self.transport.take() {
                         self.retire(transport);
                     }
@@ -390,7 +535,7 @@ impl LinkTask {
                 }
                 Effect::Finished { call, outcome } => {
                     let waiter = self.waiters.remove(&call);
-                    let _ = waiter.map(|waiter| waiter.outcome.send(outcome));
+                    let _ = waiter.map(|waiter| waiter.outcome.finish(outcome));
                 }
                 Effect::Progressed { call, progress } => {
                     if let Some(report) = self.waiters.get(&call).and_then(|waiter| waiter.progress.as_ref())
@@ -437,14 +582,12 @@ impl LinkTask {
         let id = question.id;
         let back = self.back.clone();
         let answer = self.hooks.answers.get(&question.method).map(|answer: &Answers| answer(question));
-        let task = tokio::spawn(async move {
+        let task = self.runtime.spawn(async move {
             let answer = match answer {
                 Some(answer) => answer.await,
                 None => Err("this client does not answer such questions".into()),
             };
-            if let Some(commands) = back.upgrade() {
-                let _ = commands.send(LinkCommand::Answer { question: id, answer });
-            }
+            back.send(LinkCommand::Answer { question: id, answer });
         });
         self.questions.insert(id, task.abort_handle());
     }
@@ -460,10 +603,13 @@ impl LinkTask {
         }
     }
 
-    async fn end(mut self, done: Option<oneshot::Sender<()>>) {
+    /// Ends everything; what is returned is still to be closed.
+    fn end(&mut self) -> (Option<ClientTransport>, Vec<JoinHandle<()>>) {
         let mut effects = Vec::new();
+        self.has_ended = true;
         self.machine.close(&mut effects);
         self.perform(&mut effects);
+        self.flush();
         for watching in self.watchings.values() {
             watching.end();
         }
@@ -471,35 +617,38 @@ impl LinkTask {
             question.abort();
         }
         self.opening = None;
-        if let Some(transport) = self.transport.take() {
-            transport.close().await;
-        }
-        for closing in self.closing {
-            let _ = closing.await;
-        }
-        if let Some(done) = done {
-            let _ = done.send(());
+        self.inbound = None;
+        self.loan = Loan::default();
+        // Handles of the server keep this state: nothing of the program is kept in it.
+        self.waiters.clear();
+        self.watchings.clear();
+        self.hearers.clear();
+        self.questions.clear();
+        self.about_senders.clear();
+        self.target = None;
+        (self.transport.take(), std::mem::take(&mut self.closing))
+    }
+}
+
+impl LinkBack {
+    fn send(&self, command: LinkCommand) {
+        if let Some(commands) = self.commands.upgrade() {
+            self.queued.fetch_add(1, Ordering::SeqCst);
+            let _ = commands.send(command);
         }
     }
 }
 
-async fn next(inbound: &mut Option<Receiver<Inbound>>) -> Option<Inbound> {
-    match inbound {
-        Some(inbound) => inbound.recv().await,
-        None => std::future::pending().await,
-    }
+fn poll_inbound(inbound: &mut Option<Receiver<Inbound>>, context: &mut Context<'_>) -> Poll<Option<Inbound>> {
+    inbound.as_mut().map_or(Poll::Pending, |inbound| inbound.poll_recv(context))
 }
 
-async fn fired(alarm: &mut Option<(Millis, Pin<Box<Sleep>>)>) {
-    match alarm {
-        Some((_, sleep)) => sleep.await,
-        None => std::future::pending().await,
-    }
+fn locked(task: &Mutex<LinkTask>) -> MutexGuard<'_, LinkTask> {
+    task.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn opened(opening: &mut Option<OpeningTransport>) -> Result<ClientTransport, String> {
-    match opening {
-        Some(opening) => opening.await,
-        None => std::future::pending().await,
+impl fmt::Debug for LinkTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkTask").field("loan", &self.loan).finish_non_exhaustive()
     }
 }
