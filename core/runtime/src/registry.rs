@@ -17,6 +17,7 @@ use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::resource::{Prompt, RegistrationError, Resource, Template, Tool};
+use mcp_resources_engine::seal::SealKey;
 use std::fmt;
 use std::sync::{Arc, MutexGuard, OnceLock};
 use std::task::Waker;
@@ -98,13 +99,14 @@ pub struct ForeignFunction {
 }
 
 impl<H> Registry<H> {
-    /// Makes an empty registry.
+    /// Makes an empty registry. Unless the options have a process key, it makes one.
     ///
     /// # Errors
     /// [`RegistrationError`] if the description or an option is invalid, such as a limit under which no request could
     /// succeed.
-    pub fn new(info: ServerInfo, options: EngineOptions) -> Result<Self, RegistrationError> {
+    pub fn new(info: ServerInfo, mut options: EngineOptions) -> Result<Self, RegistrationError> {
         Engine::check(&info, &options)?;
+        options.process_key = options.process_key.or_else(random_key);
         let clock = Arc::new(EngineClock::new());
         let sink = Mutex::default();
         let watcher = OnceLock::new();
@@ -419,6 +421,13 @@ impl<H> Registry<H> {
     }
 }
 
+/// A key for the lifetime of this process. `None` without randomness; reads can then not ask for input.
+fn random_key() -> Option<SealKey> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).ok()?;
+    SealKey::from_secret(&secret).ok()
+}
+
 /// The engine's edit, and the handler that it adds with its number.
 fn prepare<H>(engine: &Engine, change: RegistryChange<H>) -> (Edit, Option<(HandlerId, Arc<H>)>) {
     match change {
@@ -476,6 +485,7 @@ impl<H> fmt::Debug for Registry<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mcp_resources_engine::seal::Seal;
 
     fn registry() -> Registry<&'static str> {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
@@ -542,6 +552,25 @@ mod tests {
         publish(&registry, &[template("a://{x}")]).unwrap();
         publish(&registry, &[RegistryChange::RemoveTemplate("a://{x}".into()), template("a://{x}")]).unwrap();
         assert_eq!(registry.len(), 1);
+    }
+
+    /// Each server has a secret of its own, unless its program gives it one.
+    #[test]
+    fn each_server_has_a_process_key() {
+        let key = |options: EngineOptions| {
+            let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
+            let engine = Registry::<&str>::new(info, options).unwrap().engine().unwrap();
+            engine.options().process_key.clone().unwrap()
+        };
+        let sealed = |key: &SealKey| Seal::new(key, &[]).seal("test", &[], b"text").unwrap();
+        let opens = |key: &SealKey, text: &str| Seal::new(key, &[]).open("test", &[], text).is_some();
+        let [one, other] = [key(EngineOptions::default()), key(EngineOptions::default())];
+        assert!(opens(&one, &sealed(&one)));
+        assert!(!opens(&other, &sealed(&one)));
+        let given = SealKey::from_secret(b"0f1e2d3c4b5a69788796a5b4c3d2e1f0").unwrap();
+        let mut options = EngineOptions::default();
+        options.process_key = Some(given.clone());
+        assert!(opens(&key(options), &sealed(&given)));
     }
 
     /// A method may be added before the engine is made, and after; no two have one name, and none is the protocol's.
