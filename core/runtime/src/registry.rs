@@ -61,8 +61,8 @@ type Table<H> = OrdMap<HandlerId, (Arc<H>, usize)>;
 pub enum RegistryChange<H> {
     /// Adds a resource with constant contents.
     AddConstant(Resource, ItemSource),
-    /// Adds a resource with a handler. Resources that share a handler share its number.
-    AddResource(Resource, Arc<H>, Arc<Number>),
+    /// Adds a resource with a handler. Resources that share a handler share its number; `None` is a number of its own.
+    AddResource(Resource, Arc<H>, Option<Arc<Number>>),
     /// Removes the resource with this URI, in any spelling. Does nothing if there is none.
     RemoveResource(String),
     /// Adds a template.
@@ -70,11 +70,11 @@ pub enum RegistryChange<H> {
     /// Removes the template with exactly this text. Does nothing if there is none.
     RemoveTemplate(String),
     /// Adds a tool.
-    AddTool(Tool, Arc<H>),
+    AddTool(Box<Tool>, Arc<H>),
     /// Removes the tool of this name. Does nothing if there is none.
     RemoveTool(String),
     /// Adds a prompt. The completers of the handler are those of its arguments.
-    AddPrompt(Prompt, Arc<H>),
+    AddPrompt(Box<Prompt>, Arc<H>),
     /// Removes the prompt of this name. Does nothing if there is none.
     RemovePrompt(String),
 }
@@ -383,9 +383,9 @@ impl<H> Registry<H> {
     fn insert(&self, added: &[(HandlerId, Arc<H>)]) {
         self.edit(|table| {
             for (number, handler) in added {
-                match table.get_mut(number) {
-                    Some((_, uses)) => *uses += 1,
-                    None => drop(table.insert(*number, (handler.clone(), 1))),
+                // Most numbers are new: a look before each insertion would cost more.
+                if let Some((held, uses)) = table.insert(*number, (handler.clone(), 1)) {
+                    table.insert(*number, (held, uses + 1));
                 }
             }
         });
@@ -433,7 +433,10 @@ fn prepare<H>(engine: &Engine, change: RegistryChange<H>) -> (Edit, Option<(Hand
     match change {
         RegistryChange::AddConstant(resource, source) => (Edit::AddResource { resource, source }, None),
         RegistryChange::AddResource(resource, handler, number) => {
-            let number = *number.0.get_or_init(|| engine.new_handler());
+            let number = match number {
+                Some(shared) => *shared.0.get_or_init(|| engine.new_handler()),
+                None => engine.new_handler(),
+            };
             let source = ItemSource::Handler(number);
             (Edit::AddResource { resource, source }, Some((number, handler)))
         }
@@ -504,7 +507,8 @@ mod tests {
         let registry = registry();
         let reader = Arc::new("reader");
         let number = Arc::new(Number::default());
-        let add = |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), number.clone());
+        let add =
+            |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), Some(number.clone()));
         publish(&registry, &[add("a://1"), add("a://2")]).unwrap();
         assert_eq!(registry.len(), 1);
         publish(&registry, &[RegistryChange::RemoveResource("A://1".into())]).unwrap();
@@ -520,7 +524,8 @@ mod tests {
         let registry = registry();
         let reader = Arc::new("reader");
         let number = Arc::new(Number::default());
-        let add = |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), number.clone());
+        let add =
+            |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), Some(number.clone()));
         let remove = |uri: &str| RegistryChange::RemoveResource(uri.into());
         publish(&registry, &[add("a://1"), add("a://2")]).unwrap();
         publish(&registry, &[remove("a://1"), remove("A://1"), remove("a://1")]).unwrap();
