@@ -1,5 +1,4 @@
 /** `ResourceServer`: registers resources, templates, tools, prompts, providers and methods, and serves them. */
-import { randomBytes } from 'node:crypto';
 import type { Attachment, AttachOptions } from './attach.js';
 import { audited } from './audit.js';
 import { binding, type Config, type Edit, type NativeFunction, type PlainValue, type Server } from './binding.js';
@@ -129,7 +128,6 @@ export class ResourceServer<State = unknown> {
       ...(limits && { limits: { ...limits } }),
     };
     const host = {
-      processKey: randomBytes(32),
       ...(guard !== undefined && { guard: policySource(guard) }),
       ...(bus != null && { bus }),
       ...(audit !== undefined && { audit: typeof audit === 'function' ? true : audit }),

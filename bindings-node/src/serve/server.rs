@@ -312,7 +312,7 @@ impl Edit {
             resource.details.access = true;
             let access = Some(access.callee.clone());
             let functions = Arc::new(Functions { access, ..function.callee.clone().into() });
-            return Ok(Self(RegistryChange::AddResource(resource, functions, Arc::default())));
+            return Ok(Self(RegistryChange::AddResource(resource, functions, None)));
         }
         Ok(Self(match source {
             Either3::A(text) => RegistryChange::AddConstant(resource, ItemSource::Text(text.into())),
@@ -378,7 +378,7 @@ impl Edit {
     #[napi(catch_unwind, factory)]
     pub fn add_tool(tool: PlainValue, caller: ClassInstance<'_, Function>) -> Result<Self> {
         let functions = Arc::new(caller.callee.clone().into());
-        Ok(Self(RegistryChange::AddTool(resource::tool(tool)?, functions)))
+        Ok(Self(RegistryChange::AddTool(resource::tool(tool)?.into(), functions)))
     }
 
     /// Removes a tool.
@@ -403,7 +403,7 @@ impl Edit {
             completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
             ..caller.callee.clone().into()
         };
-        Ok(Self(RegistryChange::AddPrompt(prompt, Arc::new(functions))))
+        Ok(Self(RegistryChange::AddPrompt(prompt.into(), Arc::new(functions))))
     }
 
     /// Removes a prompt.
@@ -421,5 +421,5 @@ fn list_kinds(word: &str) -> Result<ListKinds> {
 /// The change that adds a resource with a function.
 fn read_by(resource: core::Resource, function: &Function) -> RegistryChange<Functions> {
     let functions = Arc::new(function.callee.clone().into());
-    RegistryChange::AddResource(resource, functions, function.number.clone())
+    RegistryChange::AddResource(resource, functions, Some(function.number.clone()))
 }

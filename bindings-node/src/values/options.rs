@@ -30,8 +30,6 @@ pub struct ServerSettings {
     pub audit: Option<Either<String, bool>>,
     /// The guard's policy.
     pub guard: Option<PolicySource>,
-    /// A secret of this process.
-    pub process_key: Uint8Array,
     /// The URL of the bus to the other processes of the server.
     pub bus: Option<String>,
 }
@@ -49,7 +47,6 @@ pub(crate) fn server(
     if let Some(policy) = settings.guard {
         options.guard = policy.read(env)?;
     }
-    options.process_key = Some(read(OptionValue::Bytes(settings.process_key.to_vec()))?);
     Ok((info, options))
 }
 

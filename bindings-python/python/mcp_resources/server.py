@@ -160,7 +160,7 @@ class ResourceServer:
         audit = options.pop("audit", None)
         self._encoder = options.pop("encoder", None)
         lifespan = options.pop("lifespan", None)
-        fields = {**options, "extensions": extensions, "process_key": os.urandom(32)}
+        fields = {**options, "extensions": extensions}
         self.name = name
         taken = recorder(audit) if callable(audit) else audit
         self._core = _core.Server(about, fields, _core.Queue(pool.size()), pool.spawn, taken)

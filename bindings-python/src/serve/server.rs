@@ -340,7 +340,8 @@ impl Edit {
     fn of_resource(resource: core::Resource, source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(function) = source.cast::<Function>() {
             let functions = Arc::new(function.clone().unbind().into());
-            return Ok(Self(RegistryChange::AddResource(resource, functions, function.get().number.clone())));
+            let number = Some(function.get().number.clone());
+            return Ok(Self(RegistryChange::AddResource(resource, functions, number)));
         }
         let source = if let Ok(text) = source.cast::<PyString>() {
             ItemSource::Text(text.to_str()?.into())
@@ -369,7 +370,7 @@ impl Edit {
         };
         resource.details.access = true;
         let functions = Functions { access, ..reader.clone().unbind().into() };
-        Ok(Self(RegistryChange::AddResource(resource, Arc::new(functions), Arc::default())))
+        Ok(Self(RegistryChange::AddResource(resource, Arc::new(functions), None)))
     }
 
     #[staticmethod]
@@ -404,7 +405,7 @@ impl Edit {
 
     #[staticmethod]
     fn add_tool(fields: &Bound<'_, PyDict>, function: Py<Function>) -> PyResult<Self> {
-        Ok(Self(RegistryChange::AddTool(named(fields)?, Arc::new(function.into()))))
+        Ok(Self(RegistryChange::AddTool(Box::new(named(fields)?), Arc::new(function.into()))))
     }
 
     #[staticmethod]
@@ -419,7 +420,7 @@ impl Edit {
         completers: HashMap<String, Py<Function>>,
     ) -> PyResult<Self> {
         let functions = Arc::new(Functions { completers, ..function.into() });
-        Ok(Self(RegistryChange::AddPrompt(named(fields)?, functions)))
+        Ok(Self(RegistryChange::AddPrompt(Box::new(named(fields)?), functions)))
     }
 
     #[staticmethod]

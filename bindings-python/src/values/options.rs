@@ -4,7 +4,7 @@
 use crate::values::error::{raise, shown, unexpected};
 use crate::values::guard;
 use mcp_resources_engine::engine::{EngineOptions, ServerInfo, Setup};
-use mcp_resources_engine::option::{FromOption, NamedOptions, OptionError, OptionValue, PathStep};
+use mcp_resources_engine::option::{NamedOptions, OptionError, OptionValue, PathStep};
 use mcp_resources_engine::resource;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -59,10 +59,6 @@ pub(crate) fn read(mut setup: Setup, fields: &Bound<'_, PyDict>) -> PyResult<(Se
             "redact" => options.transforms = !value.is_none(),
             // Connected when the registry is there.
             "bus" => {}
-            "process_key" => {
-                let key = FromOption::from_option(convert(&value)?);
-                options.process_key = key.map_err(|error| refused(name, &value, &error))?;
-            }
             _ if !Setup::NAMES.contains(&name) => {
                 return Err(unexpected("option", name, &[Setup::NAMES, IN_PYTHON].concat()));
             }

@@ -48,7 +48,9 @@ pub fn unexpected(what: &str, given: &str, known: &[&str]) -> String {
 /// ```
 pub fn template(text: &str) -> Option<String> {
     // Asked of each URI that is registered, and hardly any has this notation.
-    if !text.contains('<') && !text.as_bytes().windows(2).any(|pair| pair == b"/:") {
+    let mut before = 0;
+    let marks = |byte: u8| std::mem::replace(&mut before, byte) == b'/' && byte == b':' || byte == b'<';
+    if !text.bytes().any(marks) {
         return None;
     }
     let mut meant = String::new();

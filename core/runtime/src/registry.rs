@@ -17,6 +17,7 @@ use mcp_resources_engine::guard::AuditRecord;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::resource::{Prompt, RegistrationError, Resource, Template, Tool};
+use mcp_resources_engine::seal::SealKey;
 use std::fmt;
 use std::sync::{Arc, MutexGuard, OnceLock};
 use std::task::Waker;
@@ -60,8 +61,8 @@ type Table<H> = OrdMap<HandlerId, (Arc<H>, usize)>;
 pub enum RegistryChange<H> {
     /// Adds a resource with constant contents.
     AddConstant(Resource, ItemSource),
-    /// Adds a resource with a handler. Resources that share a handler share its number.
-    AddResource(Resource, Arc<H>, Arc<Number>),
+    /// Adds a resource with a handler. Resources that share a handler share its number; `None` is a number of its own.
+    AddResource(Resource, Arc<H>, Option<Arc<Number>>),
     /// Removes the resource with this URI, in any spelling. Does nothing if there is none.
     RemoveResource(String),
     /// Adds a template.
@@ -69,11 +70,11 @@ pub enum RegistryChange<H> {
     /// Removes the template with exactly this text. Does nothing if there is none.
     RemoveTemplate(String),
     /// Adds a tool.
-    AddTool(Tool, Arc<H>),
+    AddTool(Box<Tool>, Arc<H>),
     /// Removes the tool of this name. Does nothing if there is none.
     RemoveTool(String),
     /// Adds a prompt. The completers of the handler are those of its arguments.
-    AddPrompt(Prompt, Arc<H>),
+    AddPrompt(Box<Prompt>, Arc<H>),
     /// Removes the prompt of this name. Does nothing if there is none.
     RemovePrompt(String),
 }
@@ -98,13 +99,14 @@ pub struct ForeignFunction {
 }
 
 impl<H> Registry<H> {
-    /// Makes an empty registry.
+    /// Makes an empty registry. Unless the options have a process key, it makes one.
     ///
     /// # Errors
     /// [`RegistrationError`] if the description or an option is invalid, such as a limit under which no request could
     /// succeed.
-    pub fn new(info: ServerInfo, options: EngineOptions) -> Result<Self, RegistrationError> {
+    pub fn new(info: ServerInfo, mut options: EngineOptions) -> Result<Self, RegistrationError> {
         Engine::check(&info, &options)?;
+        options.process_key = options.process_key.or_else(random_key);
         let clock = Arc::new(EngineClock::new());
         let sink = Mutex::default();
         let watcher = OnceLock::new();
@@ -381,9 +383,9 @@ impl<H> Registry<H> {
     fn insert(&self, added: &[(HandlerId, Arc<H>)]) {
         self.edit(|table| {
             for (number, handler) in added {
-                match table.get_mut(number) {
-                    Some((_, uses)) => *uses += 1,
-                    None => drop(table.insert(*number, (handler.clone(), 1))),
+                // Most numbers are new: a look before each insertion would cost more.
+                if let Some((held, uses)) = table.insert(*number, (handler.clone(), 1)) {
+                    table.insert(*number, (held, uses + 1));
                 }
             }
         });
@@ -419,12 +421,22 @@ impl<H> Registry<H> {
     }
 }
 
+/// A key for the lifetime of this process. `None` without randomness; reads can then not ask for input.
+fn random_key() -> Option<SealKey> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).ok()?;
+    SealKey::from_secret(&secret).ok()
+}
+
 /// The engine's edit, and the handler that it adds with its number.
 fn prepare<H>(engine: &Engine, change: RegistryChange<H>) -> (Edit, Option<(HandlerId, Arc<H>)>) {
     match change {
         RegistryChange::AddConstant(resource, source) => (Edit::AddResource { resource, source }, None),
         RegistryChange::AddResource(resource, handler, number) => {
-            let number = *number.0.get_or_init(|| engine.new_handler());
+            let number = match number {
+                Some(shared) => *shared.0.get_or_init(|| engine.new_handler()),
+                None => engine.new_handler(),
+            };
             let source = ItemSource::Handler(number);
             (Edit::AddResource { resource, source }, Some((number, handler)))
         }
@@ -476,6 +488,7 @@ impl<H> fmt::Debug for Registry<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mcp_resources_engine::seal::Seal;
 
     fn registry() -> Registry<&'static str> {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
@@ -494,7 +507,8 @@ mod tests {
         let registry = registry();
         let reader = Arc::new("reader");
         let number = Arc::new(Number::default());
-        let add = |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), number.clone());
+        let add =
+            |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), Some(number.clone()));
         publish(&registry, &[add("a://1"), add("a://2")]).unwrap();
         assert_eq!(registry.len(), 1);
         publish(&registry, &[RegistryChange::RemoveResource("A://1".into())]).unwrap();
@@ -510,7 +524,8 @@ mod tests {
         let registry = registry();
         let reader = Arc::new("reader");
         let number = Arc::new(Number::default());
-        let add = |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), number.clone());
+        let add =
+            |uri: &str| RegistryChange::AddResource(Resource::new(uri), reader.clone(), Some(number.clone()));
         let remove = |uri: &str| RegistryChange::RemoveResource(uri.into());
         publish(&registry, &[add("a://1"), add("a://2")]).unwrap();
         publish(&registry, &[remove("a://1"), remove("A://1"), remove("a://1")]).unwrap();
@@ -542,6 +557,25 @@ mod tests {
         publish(&registry, &[template("a://{x}")]).unwrap();
         publish(&registry, &[RegistryChange::RemoveTemplate("a://{x}".into()), template("a://{x}")]).unwrap();
         assert_eq!(registry.len(), 1);
+    }
+
+    /// Each server has a secret of its own, unless its program gives it one.
+    #[test]
+    fn each_server_has_a_process_key() {
+        let key = |options: EngineOptions| {
+            let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
+            let engine = Registry::<&str>::new(info, options).unwrap().engine().unwrap();
+            engine.options().process_key.clone().unwrap()
+        };
+        let sealed = |key: &SealKey| Seal::new(key, &[]).seal("test", &[], b"text").unwrap();
+        let opens = |key: &SealKey, text: &str| Seal::new(key, &[]).open("test", &[], text).is_some();
+        let [one, other] = [key(EngineOptions::default()), key(EngineOptions::default())];
+        assert!(opens(&one, &sealed(&one)));
+        assert!(!opens(&other, &sealed(&one)));
+        let given = SealKey::from_secret(b"0f1e2d3c4b5a69788796a5b4c3d2e1f0").unwrap();
+        let mut options = EngineOptions::default();
+        options.process_key = Some(given.clone());
+        assert!(opens(&key(options), &sealed(&given)));
     }
 
     /// A method may be added before the engine is made, and after; no two have one name, and none is the protocol's.

@@ -101,7 +101,7 @@ pub(crate) fn invalid_uri(uri: &str, error: &uri::InvalidUri) -> RegistrationErr
 
 /// Whether `uri` has only characters that RFC 3986 allows where they stand. Brackets around a host count as forbidden:
 /// the canonical form keeps them.
-fn is_rfc_3986(uri: &str) -> bool {
+pub(super) fn is_rfc_3986(uri: &str) -> bool {
     uri.bytes().all(|byte| byte.is_ascii() && !matches!(byte, b'[' | b']' | b'|' | b'^'))
 }
 
@@ -152,7 +152,9 @@ impl CheckedField<'_> {
             self.ensure(is_date_time(time), "lastModified", time, expected)?;
         }
         let ttl = details.cache.ttl_ms;
-        self.ensure(ttl <= MAX_INTEGER, "ttlMs", &ttl.to_string(), "at most 2^53 - 1 ms")?;
+        if ttl > MAX_INTEGER {
+            return Err(self.invalid("ttlMs", ttl, "at most 2^53 - 1 ms"));
+        }
         if let Some(scope) = details.scopes.iter().find(|scope| !is_scope(scope)) {
             let expected = "printable ASCII without spaces, quotes and backslashes";
             return Err(self.invalid("scopes", scope, expected));

@@ -4,7 +4,7 @@
 //! Law: no snapshot ever contains anything duplicated, ambiguous or invalid.
 
 use crate::catalog::check::{
-    CheckedField, CheckedTemplate, check_access, check_resource, check_template, invalid_uri,
+    CheckedField, CheckedTemplate, check_access, check_resource, check_template, invalid_uri, is_rfc_3986,
 };
 use crate::catalog::extensions::{Extension, ExtensionEntry, MethodEntry};
 use crate::catalog::foreign::ForeignTemplate;
@@ -104,8 +104,8 @@ pub enum Edit {
     },
     /// Adds a tool.
     AddTool {
-        /// The tool.
-        tool: Tool,
+        /// The tool. Boxed, as all that is large, because lists of edits are mostly of resources.
+        tool: Box<Tool>,
         /// The origin of its results.
         source: ToolSource,
         /// The mount that it belongs to.
@@ -114,7 +114,7 @@ pub enum Edit {
     /// Adds a tool that reads a registered resource or template.
     AddReadTool {
         /// The tool.
-        tool: ReadTool,
+        tool: Box<ReadTool>,
         /// The mount that it belongs to.
         mount: MountId,
     },
@@ -126,7 +126,7 @@ pub enum Edit {
     /// Adds a prompt.
     AddPrompt {
         /// The prompt.
-        prompt: Prompt,
+        prompt: Box<Prompt>,
         /// The handler that answers, and completes arguments.
         handler: HandlerId,
         /// The mount that it belongs to.
@@ -300,9 +300,9 @@ impl Draft {
             Edit::AddSource { list, key, handler, mount, pages } => {
                 return self.add_source(SourceEntry { list, key: key.into(), handler, mount, pages });
             }
-            Edit::AddTool { tool, source, mount } => return self.add_tool(tool, source, mount),
-            Edit::AddReadTool { tool, mount } => return self.add_read_tool(tool, mount),
-            Edit::AddPrompt { prompt, handler, mount } => return self.add_prompt(prompt, handler, mount),
+            Edit::AddTool { tool, source, mount } => return self.add_tool(*tool, source, mount),
+            Edit::AddReadTool { tool, mount } => return self.add_read_tool(*tool, mount),
+            Edit::AddPrompt { prompt, handler, mount } => return self.add_prompt(*prompt, handler, mount),
             Edit::AddMethod { mount, extension } => return self.add_method(mount, extension),
             Edit::AddExtension { mount, id, settings } => return self.add_extension(mount, id, &settings),
             Edit::RemoveTool { name } => self.remove_tool(&name),
@@ -319,23 +319,25 @@ impl Draft {
     }
 
     fn add_resource(&mut self, mut resource: Resource, source: ItemSource) -> Result<(), RegistrationError> {
-        let given = resource.uri.clone();
+        let meant = suggest::template(&resource.uri);
+        // Copied only if the check rewrites it, or a warning names it.
+        let given = (meant.is_some() || !is_rfc_3986(&resource.uri)).then(|| resource.uri.clone());
         resource.size = resource.size.or_else(|| source.size());
         let canonical = check_resource(&mut resource, &self.catalog.limits)?;
         check_access(&resource, &source)?;
-        if self.catalog.by_uri.contains_key(&canonical) {
-            return Err(RegistrationError::DuplicateResource { uri: given });
+        if self.catalog.by_uri.get(&canonical).is_some() {
+            return Err(RegistrationError::DuplicateResource { uri: given.unwrap_or(resource.uri) });
         }
         ensure_room("resources", self.catalog.in_order.len(), self.catalog.limits.resources)?;
         self.warn_of_web_scheme(&canonical);
-        if let Some(template) = suggest::template(&given) {
+        if let (Some(template), Some(given)) = (meant, given) {
             self.applied.warnings.push(format!("{given} has no variables; did you mean {template:?}?"));
         }
         self.catalog.parents += usize::from(resource.children);
         self.catalog.scoped += usize::from(!resource.details.scopes.is_empty());
         self.catalog.guarded += usize::from(resource.details.access);
         let entry = Arc::new(ResourceEntry::new(resource, canonical.clone(), source));
-        self.catalog.by_uri.insert(canonical.clone(), entry.clone());
+        self.catalog.by_uri.insert(entry.clone());
         self.catalog.in_order.insert(canonical, entry);
         self.applied.resources_changed = true;
         Ok(())
@@ -344,7 +346,7 @@ impl Draft {
     fn remove_resource(&mut self, uri: &str) -> Result<(), RegistrationError> {
         let normal =
             uri::normalize(uri, self.catalog.limits.uri).map_err(|error| invalid_uri(uri, &error))?;
-        if let Some(entry) = self.catalog.by_uri.remove(&*normal) {
+        if let Some(entry) = self.catalog.by_uri.remove(&normal) {
             self.catalog.in_order.remove(&*normal);
             self.catalog.parents -= usize::from(entry.resource.children);
             self.catalog.scoped -= usize::from(!entry.resource.details.scopes.is_empty());
@@ -365,7 +367,7 @@ impl Draft {
     ) -> Result<(), RegistrationError> {
         let catalog = &mut self.catalog;
         let normal = uri::normalize(uri, catalog.limits.uri).map_err(|error| invalid_uri(uri, &error))?;
-        let Some(entry) = catalog.by_uri.get(&*normal) else {
+        let Some(entry) = catalog.by_uri.get(&normal) else {
             let of = uri.to_owned();
             let expected = "the URI of a registered resource".to_owned();
             return Err(RegistrationError::InvalidField {
@@ -383,7 +385,7 @@ impl Draft {
         check_resource(&mut resource, &catalog.limits)?;
         let canonical = entry.canonical.clone();
         let entry = Arc::new(ResourceEntry::new(resource, canonical.clone(), entry.source.clone()));
-        catalog.by_uri.insert(canonical.clone(), entry.clone());
+        catalog.by_uri.insert(entry.clone());
         catalog.in_order.insert(canonical, entry);
         self.applied.resources_changed = true;
         Ok(())
@@ -501,7 +503,7 @@ impl Draft {
             }
             None => {
                 let normal = uri::normalize(&target, self.catalog.limits.uri);
-                let normal = normal.ok().filter(|normal| self.catalog.by_uri.contains_key(&**normal));
+                let normal = normal.ok().filter(|normal| self.catalog.by_uri.get(normal).is_some());
                 let expected = "the text of a registered template, or the URI of a registered resource";
                 let field = CheckedField { of: &tool.name };
                 let normal = normal.ok_or_else(|| field.invalid("target", &target, expected))?;

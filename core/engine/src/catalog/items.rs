@@ -235,17 +235,13 @@ impl<'c> CatalogItem<'c> for ListedTemplate<'c> {
 }
 
 /// The encoded item for each of `N` sets of fields, filled when the item is first listed.
-#[derive(Debug)]
-pub(super) struct EncodedItem<const N: usize = { FieldSet::COUNT }>([OnceLock<Box<[u8]>>; N]);
+///
+/// Boxed, because most items are never listed, or long after they were registered.
+#[derive(Debug, Default)]
+pub(super) struct EncodedItem<const N: usize = { FieldSet::COUNT }>(OnceLock<Box<[OnceLock<Box<[u8]>>; N]>>);
 
 /// The encoded item of a tool.
 pub(super) type EncodedTool = EncodedItem<{ ToolFields::COUNT }>;
-
-impl<const N: usize> Default for EncodedItem<N> {
-    fn default() -> Self {
-        Self([const { OnceLock::new() }; N])
-    }
-}
 
 impl<const N: usize> EncodedItem<N> {
     /// The item with the set of fields that has this `index`.
@@ -255,6 +251,7 @@ impl<const N: usize> EncodedItem<N> {
             encode(&mut out);
             out.into_boxed_slice()
         };
-        self.0.get(index).map_or(&[], |item| item.get_or_init(encode))
+        let sets = self.0.get_or_init(|| Box::new([const { OnceLock::new() }; N]));
+        sets.get(index).map_or(&[], |item| item.get_or_init(encode))
     }
 }

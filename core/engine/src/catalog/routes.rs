@@ -7,13 +7,63 @@ use crate::resource::RegistrationError;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use mcp_resources_template::{Lookup, MatchedParams, Rejection, TemplateIndex, TemplateLint, UriTemplate};
+use std::borrow::Borrow;
 use std::collections::HashSet;
-use std::hash::{BuildHasher, DefaultHasher, Hasher};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 /// Resources by canonical URI. Third parties can choose URIs (file names, rows, other servers), so the hash has a
 /// secret key. No output depends on the key.
-pub(super) type ByUri = GenericHashMap<Arc<str>, Arc<ResourceEntry>, HashKey, DefaultSharedPtr>;
+#[derive(Clone, Debug)]
+pub(super) struct ByUri(GenericHashMap<UriKey, (), HashKey, DefaultSharedPtr>);
+
+/// A resource that is found by its canonical URI. The entry contains it, so a slot of the map has one pointer only.
+#[derive(Clone, Debug)]
+struct UriKey(Arc<ResourceEntry>);
+
+impl ByUri {
+    pub(super) fn with_hasher(key: HashKey) -> Self {
+        Self(GenericHashMap::with_hasher(key))
+    }
+
+    #[cfg(test)]
+    pub(super) fn hasher(&self) -> &HashKey {
+        self.0.hasher()
+    }
+
+    pub(super) fn get(&self, canonical: &str) -> Option<&Arc<ResourceEntry>> {
+        self.0.get_key_value(canonical).map(|(key, ())| &key.0)
+    }
+
+    /// Adds `entry`, or puts it in the place of the one with the same URI.
+    pub(super) fn insert(&mut self, entry: Arc<ResourceEntry>) {
+        self.0.insert(UriKey(entry), ());
+    }
+
+    pub(super) fn remove(&mut self, canonical: &str) -> Option<Arc<ResourceEntry>> {
+        self.0.remove_with_key(canonical).map(|(key, ())| key.0)
+    }
+}
+
+impl Borrow<str> for UriKey {
+    fn borrow(&self) -> &str {
+        &self.0.canonical
+    }
+}
+
+impl Hash for UriKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.canonical.hash(state);
+    }
+}
+
+impl PartialEq for UriKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.canonical == other.0.canonical
+    }
+}
+
+impl Eq for UriKey {}
 
 /// The key of the catalogue's hash. The default key is public: an attacker who can register URIs could choose colliding
 /// ones and make lookups slow.

@@ -29,11 +29,11 @@ fn engine(policy: Option<Policy>) -> Arc<Engine> {
 fn with_tools(engine: &Engine) -> HandlerId {
     let handler = engine.new_handler();
     let tool = |name: &str| Edit::AddTool {
-        tool: Tool::new(name),
+        tool: Box::new(Tool::new(name)),
         source: ToolSource::Handler(handler),
         mount: None,
     };
-    let prompt = Edit::AddPrompt { prompt: Prompt::new("greet"), handler, mount: None };
+    let prompt = Edit::AddPrompt { prompt: Box::new(Prompt::new("greet")), handler, mount: None };
     engine.publish(vec![tool("ask"), tool("tell"), prompt], Now::default()).unwrap();
     handler
 }

@@ -119,7 +119,7 @@ impl Engine {
         let limits = &options.limits;
         let mut catalog = Catalog::keyed(limits, hash_key(&options));
         if options.expose_as_tools {
-            let add = |(tool, source)| Edit::AddTool { tool, source, mount: None };
+            let add = |(tool, source)| Edit::AddTool { tool: Box::new(tool), source, mount: None };
             catalog = catalog.apply(resource_tools().map(add).into())?.0;
         }
         Ok(Arc::new(Self {

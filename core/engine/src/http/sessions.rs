@@ -133,6 +133,11 @@ impl Endpoint {
         turns.filter(|turn| !turn.events.is_empty()).collect()
     }
 
+    /// Whether there is a session.
+    pub fn has_sessions(&self) -> bool {
+        self.sessions().len() > 0
+    }
+
     #[cfg(test)]
     pub(super) fn sessions_open(&self) -> usize {
         self.sessions().len()

@@ -44,14 +44,14 @@ pub struct Resource {
     pub size: Option<u64>,
     /// Whether its subscribers are also notified of changes under it, as for a directory. Default `false`.
     pub children: bool,
-    /// The properties that it shares with templates.
-    pub details: Details,
+    /// The properties that it shares with templates. Boxed, because a registration moves a resource many times.
+    pub details: Box<Details>,
 }
 
 impl Resource {
     /// A resource at `uri`; its name is the URI until [`Resource::name`] is called.
     pub fn new(uri: impl Into<String>) -> Self {
-        Self { uri: uri.into(), size: None, children: false, details: Details::default() }
+        Self { uri: uri.into(), size: None, children: false, details: Box::default() }
     }
 
     /// Sets its size in bytes, before any base64. Default: known for constants, unknown otherwise.
@@ -84,7 +84,8 @@ pub struct Template {
     /// Whether subscribers of one of its resources are also notified of changes under it. Default `false`.
     pub children: bool,
     /// The properties that it shares with resources. Its media type is that of every resource of the template.
-    pub details: Details,
+    /// Boxed, as those of [`Resource`].
+    pub details: Box<Details>,
 }
 
 impl Template {
@@ -98,7 +99,7 @@ impl Template {
             list: None,
             tool: None,
             children: false,
-            details: Details::default(),
+            details: Box::default(),
         }
     }
 

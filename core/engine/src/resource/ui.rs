@@ -188,7 +188,8 @@ impl UiPage {
         let Self { uri, html, mut details, .. } = self;
         details.mime_type = Some(UI_MEDIA_TYPE.to_owned());
         details.meta = meta.or(details.meta);
-        let resource = Resource { details, ..Resource::new(uri) };
+        let mut resource = Resource::new(uri);
+        *resource.details = details;
         Ok((resource, html))
     }
 

@@ -301,7 +301,7 @@ impl Mounts {
         });
         let extensions =
             extensions.into_iter().map(|(id, settings)| Edit::AddExtension { mount: mount_id, id, settings });
-        let tools = tools.into_iter().map(|tool| Edit::AddReadTool { tool, mount: mount_id });
+        let tools = tools.into_iter().map(|tool| Edit::AddReadTool { tool: Box::new(tool), mount: mount_id });
         let number = *self.directory.get_or_init(|| engine.new_handler());
         let is_first = directories && !self.routes.read().contains_key(&number);
         let directory = is_first.then(|| Edit::AddMethod {

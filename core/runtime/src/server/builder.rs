@@ -485,8 +485,7 @@ impl Builder {
     /// # Errors
     /// [`RegistrationError`] for the first registration that is invalid, duplicate or ambiguous, and for the first
     /// provider that cannot be mounted.
-    pub fn build(mut self) -> Result<ResourceServer, RegistrationError> {
-        self.options.process_key = random_key();
+    pub fn build(self) -> Result<ResourceServer, RegistrationError> {
         let registry = Registry::new(*self.info, *self.options)?;
         for (declared, handler) in self.calls {
             registry.extend(declared, Arc::new(Functions::Method(handler)))?;
@@ -508,13 +507,6 @@ impl Builder {
         }
         Ok(ResourceServer::from(shared))
     }
-}
-
-/// A key for the lifetime of this process. `None` without randomness; reads can then not ask for input.
-fn random_key() -> Option<SealKey> {
-    let mut secret = [0; 32];
-    getrandom::fill(&mut secret).ok()?;
-    SealKey::from_secret(&secret).ok()
 }
 
 #[expect(clippy::disallowed_macros, reason = "the default of a server: standard error is free on stdio")]

@@ -88,13 +88,13 @@ fn handle(client: &Arc<CallerHandle>, event: Event<'_>) -> RequestOutcome<'stati
             let link = HandlerLink::new(client.clone(), request.token, span);
             let entry = registry.get(request.handler);
             let request = ListRequest::new(request, link.clone());
-            start(&link, || entry.as_ref()?.entry()?.list.as_ref().map(|list| list(request)))
+            start(&link, || entry.as_ref()?.entry()?.list().map(|list| list(request)))
         }
         Event::Access(request) => {
             let link = HandlerLink::new(client.clone(), request.token, span);
             let entry = registry.get(request.batch.handler);
             let request = DecisionRequest::new(&request, link.clone());
-            start(&link, || entry.as_ref()?.entry()?.access.as_ref().map(|decide| decide(request)))
+            start(&link, || entry.as_ref()?.entry()?.access().map(|decide| decide(request)))
         }
         Event::Tool(request) | Event::Prompt(request) => {
             let link = HandlerLink::new(client.clone(), request.token, span);

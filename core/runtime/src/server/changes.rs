@@ -34,11 +34,12 @@ pub struct ServerChanges {
 enum ServerChange {
     Resource(Resource, HandlerSet),
     Constant(Resource, ItemSource),
-    Template(Template, HandlerSet),
+    // Boxed, as all that is large, because most changes are resources.
+    Template(Box<Template>, HandlerSet),
     RemoveResource(String),
     RemoveTemplate(String),
-    Tool(Tool, NamedHandlers),
-    Prompt(Prompt, NamedHandlers),
+    Tool(Box<Tool>, NamedHandlers),
+    Prompt(Box<Prompt>, NamedHandlers),
     RemoveTool(String),
     RemovePrompt(String),
 }
@@ -88,7 +89,7 @@ impl ServerChanges {
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
     {
-        self.changes.push(ServerChange::Template(template.into(), HandlerSet::new(handler)));
+        self.changes.push(ServerChange::Template(Box::new(template.into()), HandlerSet::new(handler)));
         self
     }
 
@@ -197,7 +198,8 @@ impl ServerChanges {
         F: Fn(NamedCall) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<ToolOutput>> + Send + 'static,
     {
-        self.changes.push(ServerChange::Tool(tool.into(), NamedHandlers::new::<ToolOutput, _, _>(handler)));
+        let named = NamedHandlers::new::<ToolOutput, _, _>(handler);
+        self.changes.push(ServerChange::Tool(Box::new(tool.into()), named));
         self
     }
 
@@ -208,7 +210,7 @@ impl ServerChanges {
         Fut: Future<Output: IntoAnswer<PromptOutput>> + Send + 'static,
     {
         let named = NamedHandlers::new::<PromptOutput, _, _>(handler);
-        self.changes.push(ServerChange::Prompt(prompt.into(), named));
+        self.changes.push(ServerChange::Prompt(Box::new(prompt.into()), named));
         self
     }
 
@@ -279,9 +281,8 @@ impl ServerChanges {
             return Err(error);
         }
         let functions = |entry| Arc::new(Functions::HandlerSet(entry));
-        let own = move |resource, entry| {
-            registry::RegistryChange::AddResource(resource, functions(entry), Arc::default())
-        };
+        let own =
+            move |resource, entry| registry::RegistryChange::AddResource(resource, functions(entry), None);
         let change = move |change| match change {
             ServerChange::Resource(resource, entry) => own(resource, entry),
             ServerChange::Constant(resource, source) if transformed => {
@@ -291,7 +292,7 @@ impl ServerChanges {
                 registry::RegistryChange::AddConstant(resource, source)
             }
             ServerChange::Template(template, entry) => {
-                registry::RegistryChange::AddTemplate(template, functions(entry))
+                registry::RegistryChange::AddTemplate(*template, functions(entry))
             }
             ServerChange::RemoveResource(uri) => registry::RegistryChange::RemoveResource(uri),
             ServerChange::RemoveTemplate(uri_template) => {

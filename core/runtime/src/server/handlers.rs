@@ -49,7 +49,7 @@ impl Functions {
     /// The completer of a variable or argument.
     pub(super) fn completer(&self, variable: &str) -> Option<&Handler<CompletionRequest>> {
         let complete = match self {
-            Self::HandlerSet(entry) => &entry.complete,
+            Self::HandlerSet(entry) => &entry.others.as_ref()?.complete,
             Self::Named(named) => &named.complete,
             Self::Method(_) => return None,
         };
@@ -77,10 +77,17 @@ impl NamedHandlers {
 /// The handlers of a resource or template.
 pub(super) struct HandlerSet {
     pub(super) read: Handler<ReadRequest>,
+    /// Boxed, because most resources have none.
+    others: Option<Box<OtherHandlers>>,
+}
+
+/// The handlers besides the one that reads.
+#[derive(Default)]
+struct OtherHandlers {
     /// By variable.
-    pub(super) complete: Vec<(String, Handler<CompletionRequest>)>,
-    pub(super) list: Option<Handler<ListRequest>>,
-    pub(super) access: Option<Handler<DecisionRequest>>,
+    complete: Vec<(String, Handler<CompletionRequest>)>,
+    list: Option<Handler<ListRequest>>,
+    access: Option<Handler<DecisionRequest>>,
 }
 
 impl HandlerSet {
@@ -89,7 +96,21 @@ impl HandlerSet {
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
     {
-        Self { read: erase(read), complete: Vec::new(), list: None, access: None }
+        Self { read: erase(read), others: None }
+    }
+
+    /// Lists the resources of the template.
+    pub(super) fn list(&self) -> Option<&Handler<ListRequest>> {
+        self.others.as_ref()?.list.as_ref()
+    }
+
+    /// Decides who may use a resource.
+    pub(super) fn access(&self) -> Option<&Handler<DecisionRequest>> {
+        self.others.as_ref()?.access.as_ref()
+    }
+
+    fn others(&mut self) -> &mut OtherHandlers {
+        self.others.get_or_insert_default()
     }
 
     /// Reads constant contents.
@@ -109,7 +130,7 @@ impl HandlerSet {
         F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Complete>> + Send + 'static,
     {
-        self.complete.push((variable, erase(function)));
+        self.others().complete.push((variable, erase(function)));
     }
 
     pub(super) fn lists<F, Fut>(&mut self, function: F)
@@ -117,7 +138,7 @@ impl HandlerSet {
         F: Fn(ListRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<List>> + Send + 'static,
     {
-        self.list = Some(erase(function));
+        self.others().list = Some(erase(function));
     }
 }
 
@@ -129,7 +150,7 @@ impl HandlerSet {
         Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
     {
         let function = Arc::new(function);
-        self.access = Some(Box::new(move |request: DecisionRequest| {
+        self.others().access = Some(Box::new(move |request: DecisionRequest| {
             let function = function.clone();
             Box::pin(async move {
                 let mut allowed = Vec::with_capacity(request.questions.len());
@@ -155,7 +176,7 @@ impl HandlerSet {
         F: Fn(Arc<Principal>, Arc<[AccessQuestion]>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<AccessDecision>> + Send + 'static,
     {
-        self.access =
+        self.others().access =
             Some(erase(move |request: DecisionRequest| function(request.principal, request.questions)));
     }
 }

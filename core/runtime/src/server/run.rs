@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The size of one read in bytes.
+/// The size of the first reads in bytes. It suffices for one request; a start need not touch more memory.
+const FIRST_CHUNK: usize = 8 * 1024;
+/// The size of one read in bytes, after one that filled the buffer.
 const CHUNK: usize = 64 * 1024;
 
 /// The thread that reads.
@@ -34,7 +36,7 @@ impl InputReader {
         // Signals the timer thread, however this function ends.
         let _ended = SetOnDrop(self.handler.wake(), signal::ENDED);
         let mut lines = Lines::new(self.handler.shared().engine.limits().message);
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; FIRST_CHUNK];
         loop {
             let received = match self.blocks {
                 true => self.handler.stdio().read(&mut chunk),
@@ -48,7 +50,12 @@ impl InputReader {
                 received => received,
             };
             match received {
-                Received::Bytes(count) => lines.push(&chunk[..count]),
+                Received::Bytes(count) => {
+                    lines.push(&chunk[..count]);
+                    if count == chunk.len() {
+                        chunk.resize(CHUNK, 0);
+                    }
+                }
                 Received::Nothing => continue,
                 Received::End => lines.finish(),
             }

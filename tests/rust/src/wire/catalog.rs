@@ -184,10 +184,10 @@ fn added(
     match kind {
         "tools" => {
             let source = ToolSource::Handler(handler());
-            return Ok(Edit::AddTool { tool: tool(entry), source, mount: None });
+            return Ok(Edit::AddTool { tool: tool(entry).into(), source, mount: None });
         }
         "prompts" => {
-            return Ok(Edit::AddPrompt { prompt: prompt(entry), handler: handler(), mount: None });
+            return Ok(Edit::AddPrompt { prompt: prompt(entry).into(), handler: handler(), mount: None });
         }
         _ => {}
     }

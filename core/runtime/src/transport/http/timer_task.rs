@@ -13,7 +13,7 @@ use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Maximum sleep if nothing is due, in ms.
+/// Maximum sleep while there are sessions, in ms: the last answer of a session whose client left does not notify the task.
 const LONGEST: Millis = 60_000;
 
 /// The task that runs the timers.
@@ -76,22 +76,27 @@ async fn keep(server: Weak<HttpServer>, _timer: TimerRegistration) {
         strong.timer_task.armed.store(Millis::MAX, Ordering::SeqCst);
         turn(&strong);
         let now = strong.now().tick;
-        let due = next(&strong).unwrap_or(Millis::MAX).min(now.saturating_add(LONGEST));
-        strong.timer_task.armed.store(due, Ordering::SeqCst);
-        let woken = either(strong.timer_task.notify.notified(), sleep(&strong.clock, due, now));
+        let at_latest = strong.endpoint.has_sessions().then(|| now.saturating_add(LONGEST));
+        let due = [next(&strong), at_latest].into_iter().flatten().min();
+        strong.timer_task.armed.store(due.unwrap_or(Millis::MAX), Ordering::SeqCst);
+        let (clock, notify) = (strong.clock.clone(), strong.timer_task.notify.clone());
+        drop(strong);
+        let woken = either(notify.notified(), sleep(&clock, due, now));
         if let Either::Second(()) = either(woken, reach(&mut phase, ServerPhase::Over)).await {
             return;
         }
     }
 }
 
-/// Sleeps until `due`, by the machine's timer, or by the clock if a test has stopped it.
-async fn sleep(clock: &EngineClock, due: Millis, now: Millis) {
-    let mut timer = pin!(tokio::time::sleep(Duration::from_millis(due.saturating_sub(now).max(1))));
-    poll_fn(|context| match clock.stands(context.waker()) {
-        true if clock.now().tick >= due => Poll::Ready(()),
-        true => Poll::Pending,
-        false => timer.as_mut().poll(context),
+/// Sleeps until `due`, by the machine's timer, or by the clock if a test has stopped it. Without `due` it sleeps for ever,
+/// and the idle process is not woken.
+async fn sleep(clock: &EngineClock, due: Option<Millis>, now: Millis) {
+    let left = due.map(|due| Duration::from_millis(due.saturating_sub(now).max(1)));
+    let mut timer = pin!(left.map(tokio::time::sleep));
+    poll_fn(|context| match (clock.stands(context.waker()), timer.as_mut().as_pin_mut()) {
+        (true, _) if due.is_some_and(|due| clock.now().tick >= due) => Poll::Ready(()),
+        (true, _) | (false, None) => Poll::Pending,
+        (false, Some(timer)) => timer.poll(context),
     })
     .await;
 }
@@ -105,5 +110,38 @@ fn turn(server: &HttpServer) {
     }
     for turn in endpoint.tick(now) {
         server.after(turn, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::http::HttpOptions;
+    use crate::transport::{EventHandler, Peer};
+    use mcp_resources_engine::connection::Events;
+    use mcp_resources_engine::engine::{Engine, EngineOptions, ServerInfo};
+    use mcp_resources_engine::http::Rules;
+
+    /// Without handlers.
+    struct Silent;
+
+    impl EventHandler for Silent {
+        fn handle(&self, _: &Peer, _: Events<'_>) {}
+
+        fn misuse(&self, _: &str) {}
+    }
+
+    /// A server without sessions has no timer, and its task does not keep it alive.
+    #[tokio::test]
+    async fn a_resting_server_is_not_woken() {
+        let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
+        let engine = Engine::new(info, EngineOptions::default()).unwrap();
+        let options = HttpOptions::new(Rules::default());
+        let server =
+            HttpServer::new(&engine, Arc::new(EngineClock::new()), options, Arc::new(Silent)).unwrap();
+        server.timer_task.start(&server);
+        tokio::task::yield_now().await;
+        assert_eq!(server.timer_task.armed.load(Ordering::SeqCst), Millis::MAX);
+        assert_eq!(Arc::strong_count(&server), 1);
     }
 }
