@@ -1,5 +1,6 @@
 //! Tests of opening paths under a root, with both methods.
 
+mod known;
 mod rules;
 mod swap;
 
