@@ -15,6 +15,7 @@ use super::options::Symlinks;
 use mcp_resources_provider_kit::file_id::{FileId, FileTime};
 use mcp_resources_provider_kit::uri_path::PATH;
 pub(super) use mcp_resources_provider_kit::uri_path::components;
+use rustix::buffer::spare_capacity;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -28,6 +29,13 @@ use std::time::Duration;
 pub(super) const SETTLED: Duration = Duration::from_secs(3);
 /// Maximum number of links on one path.
 const LINKS: usize = 40;
+
+/// A root is only a place to look from: like the directories in it, it must permit that, and need not permit reading its list of
+/// names. Where the system has such a descriptor, it costs less.
+#[cfg(target_os = "linux")]
+const ROOT: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
+#[cfg(not(target_os = "linux"))]
+const ROOT: OFlags = BASE.union(OFlags::DIRECTORY);
 
 const BASE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
@@ -116,8 +124,7 @@ pub(super) struct DirectoryEntry {
 impl RootDirectory {
     /// The directory at `dir`, through whatever links lead to it: where a root is, is its owner's choice.
     pub(super) fn at(dir: &Path, symlinks: Symlinks, way: Resolution) -> Result<Self, Missing> {
-        let flags = BASE.union(OFlags::DIRECTORY);
-        let fd = again(|| fs::open(dir, flags, Mode::empty())).map_err(missing)?;
+        let fd = again(|| fs::open(dir, ROOT, Mode::empty())).map_err(missing)?;
         Ok(Self { fd, symlinks, way })
     }
 
@@ -229,6 +236,12 @@ impl RootDirectory {
             b"" => again(|| fs::fstat(&self.fd)),
             path => again(|| fs::statat(&self.fd, path, AtFlags::SYMLINK_NOFOLLOW)),
         }?;
+        Ok(EntryStamp::from_stat(&stat))
+    }
+
+    /// The stamp of the entry at `path`, through whatever links lead to it.
+    pub(super) fn look_through(&self, path: &[u8]) -> Result<EntryStamp, Errno> {
+        let stat = again(|| fs::statat(&self.fd, path, AtFlags::empty()))?;
         Ok(EntryStamp::from_stat(&stat))
     }
 
@@ -429,6 +442,11 @@ impl OpenedFile {
     /// When it last changed.
     pub(super) fn changed(&self) -> Option<FileTime> {
         again(|| fs::fstat(&self.fd)).ok().map(|stat| EntryStamp::from_stat(&stat).changed)
+    }
+
+    /// Appends the next bytes of the file to `bytes`, as many as it has capacity for; returns their number, 0 at the end.
+    pub(super) fn read(&self, bytes: &mut Vec<u8>) -> Result<usize, Errno> {
+        again(|| rustix::io::read(&self.fd, spare_capacity(bytes)))
     }
 
     /// For reading from its beginning.

@@ -118,7 +118,17 @@ impl RuleFiles {
 
     /// The rules in a file anywhere, through whatever links lead to it.
     pub(super) fn outside(&self, path: &Path, folds: bool) -> Option<Arc<IgnoreRules>> {
-        let stamp = match looked(path) {
+        self.rules_at(path, folds, looked(path))
+    }
+
+    /// The rules in the file at `path`, which was looked at.
+    fn rules_at(
+        &self,
+        path: &Path,
+        folds: bool,
+        looked: Result<Option<EntryStamp>, UnreadableRules>,
+    ) -> Option<Arc<IgnoreRules>> {
+        let stamp = match looked {
             Ok(Some(stamp)) => stamp,
             Ok(None) => return None,
             Err(reason) => return Some(self.unreadable(path, reason)),
@@ -136,6 +146,17 @@ impl RuleFiles {
     /// The rules of a repository that are not in its tree.
     pub(super) fn exclude(&self, repository: &Repository, folds: bool) -> Option<Arc<IgnoreRules>> {
         self.outside(repository.exclude(), folds)
+    }
+
+    /// The same for a repository whose rules are at `path` under the root: one look is shorter from there.
+    pub(super) fn exclude_in(
+        &self,
+        root: &RootDirectory,
+        path: &[u8],
+        repository: &Repository,
+        folds: bool,
+    ) -> Option<Arc<IgnoreRules>> {
+        self.rules_at(repository.exclude(), folds, file_stamp(root.look_through(path)))
     }
 
     /// Whether a repository takes upper and lower case for the same.
@@ -279,15 +300,18 @@ impl UnreadableRules {
 
 /// The stamp of a path; `None` if no file can be there.
 fn looked(path: &Path) -> Result<Option<EntryStamp>, UnreadableRules> {
-    match rustix::io::retry_on_intr(|| rustix::fs::stat(path)) {
-        Ok(stat) => {
-            let stamp = EntryStamp::from_stat(&stat);
-            match stamp.facts.kind {
-                FileKind::File => Ok(Some(stamp)),
-                FileKind::Directory => Ok(None),
-                FileKind::Link | FileKind::Other => Err(UnreadableRules::NoFile),
-            }
-        }
+    let found = rustix::io::retry_on_intr(|| rustix::fs::stat(path));
+    file_stamp(found.map(|stat| EntryStamp::from_stat(&stat)))
+}
+
+/// The stamp of what was found behind links; `None` if no file can be there.
+fn file_stamp(found: Result<EntryStamp, Errno>) -> Result<Option<EntryStamp>, UnreadableRules> {
+    match found {
+        Ok(stamp) => match stamp.facts.kind {
+            FileKind::File => Ok(Some(stamp)),
+            FileKind::Directory => Ok(None),
+            FileKind::Link | FileKind::Other => Err(UnreadableRules::NoFile),
+        },
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => Ok(None),
         Err(error) => Err(UnreadableRules::System(error)),
     }

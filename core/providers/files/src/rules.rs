@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After how long the repository around a root is looked for again, and its configuration is read.
+/// After how long the repository around a root is looked for again, and its configuration is looked at.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// The rules of one root.
@@ -46,6 +46,8 @@ struct Outer {
     /// The directories above the root, from the outermost on.
     directories: Vec<(PathBuf, Vec<u8>)>,
     repository: Option<Repository>,
+    /// The path of its rules outside its tree, if they are under the root.
+    exclude: Option<Vec<u8>>,
     /// Whether its configuration takes upper and lower case for the same.
     folds: bool,
     /// The prefix of a path for the repository's rules that are outside its tree.
@@ -166,7 +168,10 @@ impl FolderRules {
         let outer = self.outer();
         if let Some(repository) = &outer.repository {
             chain.folds = outer.folds;
-            let git = self.files.exclude(repository, chain.folds);
+            let git = match &outer.exclude {
+                Some(path) => self.files.exclude_in(root, path, repository, chain.folds),
+                None => self.files.exclude(repository, chain.folds),
+            };
             chain.levels.push(RulesLevel { before: outer.before.clone(), skip: 0, ignore: None, git });
         }
         for (directory, before) in &outer.directories {
@@ -249,6 +254,8 @@ impl Outer {
         let mut directories: Vec<_> = above.map(|at| (at.to_owned(), before(at))).collect();
         directories.reverse();
         let folds = files.folds(&repository);
-        Self { directories, repository: Some(repository), folds, before: before(top) }
+        let exclude = repository.exclude().strip_prefix(&real).ok();
+        let exclude = exclude.map(|path| path.as_os_str().as_bytes().to_vec());
+        Self { directories, before: before(top), repository: Some(repository), exclude, folds }
     }
 }

@@ -585,6 +585,16 @@ fn sizes_and_lines() {
     folder.write("a", "x".repeat(200_000));
     let found = contents::file(grows, b"a", None, Some(100_000), &context());
     assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 100_000, .. })));
+    // All that is there is read, in whatever way its size has changed meanwhile.
+    for (before, after) in
+        [(0, 1), (0, 5_000), (1, 2), (1, 3), (10, 4_097), (4_096, 70_000), (70_000, 140_000), (10, 3)]
+    {
+        folder.write("b", "x".repeat(before));
+        let opened = open("b");
+        folder.write("b", "y".repeat(after));
+        let found = contents::file(opened, b"b", None, None, &context()).unwrap();
+        assert_eq!(shown(&found), "y".repeat(after), "{before} {after}");
+    }
 }
 
 // S-01: files that are not served leave no trace beyond a bound either, such as another page.

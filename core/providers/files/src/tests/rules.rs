@@ -60,6 +60,29 @@ fn excludes_of_worktrees_and_submodules() {
     assert_eq!((read(&tree, "sub/own.txt"), read(&tree, "sub/shown.txt")), (ok(""), NONE));
 }
 
+// S-01: `info/exclude` counts as it is now, in the root and above it, also where it is a link that leads out of the root.
+#[test]
+fn excludes_that_change() {
+    let folder = Folder::with([("main/sub/x", ""), ("main/x", ""), ("rules", "x\n")]);
+    let repository = folder.0.join("main");
+    git(&repository, &["init", "--quiet"]);
+    let exclude = repository.join(".git/info/exclude");
+    let trees = ["main", "main/sub"].map(|at| folder.tree_at(at, Resolution::best(), |options| options));
+    for _ in 0..2 {
+        for tree in &trees {
+            fs::write(&exclude, "").unwrap();
+            assert_eq!(read(tree, "x"), ok(""));
+            fs::write(&exclude, "x\n").unwrap();
+            assert_eq!(read(tree, "x"), NONE);
+            fs::remove_file(&exclude).unwrap();
+            assert_eq!(read(tree, "x"), ok(""));
+            symlink("../../../rules", &exclude).unwrap();
+            assert_eq!(read(tree, "x"), NONE);
+            fs::remove_file(&exclude).unwrap();
+        }
+    }
+}
+
 // S-01: a repository that is made around a root, or in it, counts.
 #[test]
 fn a_repository_that_comes_later() {
