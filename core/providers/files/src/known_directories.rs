@@ -100,7 +100,7 @@ impl KnownDirectories {
     }
 
     /// Searches a directory whose settled stamp is `stamp`.
-    fn search(
+    pub(super) fn search(
         &self,
         root: &RootDirectory,
         directory: &[u8],

@@ -585,10 +585,20 @@ fn sizes_and_lines() {
     folder.write("a", "x".repeat(200_000));
     let found = contents::file(grows, b"a", None, Some(100_000), &context());
     assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 100_000, .. })));
+    // Even by one byte, which there was room for.
+    let grows = open("empty");
+    folder.write("empty", "x");
+    let found = contents::file(grows, b"empty", None, Some(0), &context());
+    assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 0, .. })));
+    folder.write("a", "x".repeat(14));
+    let grows = open("a");
+    folder.write("a", "x".repeat(15));
+    let found = contents::file(grows, b"a", None, Some(14), &context());
+    assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 14, .. })));
     // All that is there is read, in whatever way its size has changed meanwhile.
-    for (before, after) in
-        [(0, 1), (0, 5_000), (1, 2), (1, 3), (10, 4_097), (4_096, 70_000), (70_000, 140_000), (10, 3)]
-    {
+    let changes =
+        [(0, 1), (0, 5_000), (1, 2), (1, 3), (10, 4_097), (4_096, 70_000), (65_536, 70_000), (10, 3)];
+    for (before, after) in changes.into_iter().chain([(70_000, 140_000), (70_000, 10)]) {
         folder.write("b", "x".repeat(before));
         let opened = open("b");
         folder.write("b", "y".repeat(after));

@@ -147,6 +147,21 @@ fn what_is_known_of_a_directory() {
     assert_eq!(names_in(&tree, &known, "a.txt"), all);
 }
 
+// S-01: a search that ends up in another directory than the one that was looked at finds nothing, and keeps nothing.
+#[test]
+fn a_search_in_another_directory() {
+    let folder = Folder::with([("a/x", ""), ("a/.gitignore", "x\n"), ("b/x", "")]);
+    let tree = folder.tree(Resolution::best(), |options| options);
+    let known = KnownDirectories::with_settled(SETTLED);
+    std::thread::sleep(SETTLED * 2);
+    let root = tree.open().unwrap();
+    let stamp = |path: &[u8]| root.look_at(path).unwrap();
+    assert_eq!(known.search(&root, b"b", b"x", &stamp(b"a")), DirectoryNames::default());
+    assert!(!known.names(&root, b"a/x").at(1).lack_gitignore);
+    let is_strict = root.open(b"b").unwrap().into_dir().unwrap().has_strict_stamps();
+    assert_eq!(known.search(&root, b"b", b"x", &stamp(b"b")).lack_gitignore, is_strict);
+}
+
 // S-01: one file under both names is what a directory looks like that does not tell them apart.
 #[test]
 fn case_that_is_in_doubt() {
