@@ -128,6 +128,11 @@ impl RootDirectory {
         Ok(Self { fd, symlinks, way })
     }
 
+    /// Whether the system permits looking for names in it.
+    pub(super) fn is_searchable(&self) -> bool {
+        again(|| fs::statat(&self.fd, ".", AtFlags::empty())).is_ok()
+    }
+
     /// Opens the entry at `path`: relative, without `.` and `..`; the empty path is the root itself.
     pub(super) fn open(&self, path: &[u8]) -> Result<OpenedFile, Missing> {
         self.spelled(self.resolve(path)?, &PathNames::default())

@@ -279,6 +279,36 @@ fn names_that_fold_are_told_apart() {
     assert_eq!((read(&tree, "b/x"), read(&tree, "B/X")), (ok("x"), NONE));
 }
 
+// S-01: a root is like the directories in it: it must permit looking for a name, and need not permit reading its names.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_root_that_keeps_its_names() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::with([
+        ("r/a.txt", "a"),
+        ("r/d/b.txt", "b"),
+        ("r/d/.gitignore", "c.txt\n"),
+        ("r/d/c.txt", "c"),
+    ]);
+    let permit = |mode| fs::set_permissions(folder.0.join("r"), fs::Permissions::from_mode(mode)).unwrap();
+    permit(0o311);
+    // The superuser is refused nothing.
+    if fs::read_dir(folder.0.join("r")).is_err() {
+        for way in WAYS {
+            let tree = folder.tree_at("r", way, |options| options);
+            assert_eq!((read(&tree, "a.txt"), read(&tree, "d/b.txt")), (ok("a"), ok("b")));
+            assert_eq!((read(&tree, "d/c.txt"), read(&tree, "absent")), (NONE, NONE));
+            assert!(matches!(read(&tree, ""), Err(Missing::Failed(_))));
+        }
+        // What fails for every name says nothing of one.
+        permit(0o000);
+        let tree = folder.tree_at("r", Resolution::best(), |options| options);
+        assert!(matches!(read(&tree, "a.txt"), Err(Missing::Failed(_))));
+        assert!(tree.take_faults().is_empty());
+    }
+    permit(0o755);
+}
+
 // S-01: nothing waits for the other end of a FIFO.
 #[test]
 fn only_files_and_directories_are_opened() {

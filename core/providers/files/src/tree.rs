@@ -123,7 +123,8 @@ impl Tree {
             Ok(found) => found,
             // An error must not reveal it either.
             Err(Missing::Failed(_))
-                if [false, true].iter().any(|is_dir| !self.admits(root, path, *is_dir)) =>
+                if root.is_searchable()
+                    && [false, true].iter().any(|is_dir| !self.admits(root, path, *is_dir)) =>
             {
                 return Err(Missing::NotFound);
             }
