@@ -10,12 +10,14 @@ use mcp_resources_engine::connection::{Body, Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::Resource;
 use mcp_resources_provider_kit::file_id::FileTime;
-pub(super) use mcp_resources_provider_kit::media::{CHILDREN, DIRECTORY, MORE, by_name, mime_type, priority};
+pub(super) use mcp_resources_provider_kit::media::{CHILDREN, DIRECTORY, MORE, by_name, priority};
+use mcp_resources_provider_kit::media::{bytes_type, text_type};
 use mcp_resources_runtime::provider::{Directory, RequestContext};
-use std::io::Read;
 
 /// Size of one read in bytes.
 const CHUNK: usize = 64 * 1024;
+/// The least room of a read in bytes: some systems' own files have no size, and must be read at once.
+const LEAST: usize = 4_096;
 
 /// The requested lines of a file, from 1, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,12 +70,18 @@ pub(super) fn file(
         }
         Some(lines) => some(opened, lines, &allow, &|| context.is_cancelled())?,
     };
-    let mime_type = mime_type(path, &bytes);
     let contents = match String::from_utf8(bytes) {
-        Ok(text) => Contents::text(text),
-        Err(error) => Contents::blob(error.into_bytes()),
+        Ok(text) => {
+            let mime_type = text_type(path, &text);
+            Contents::text(text).with_mime_type(mime_type)
+        }
+        Err(error) => {
+            let bytes = error.into_bytes();
+            let mime_type = bytes_type(path, &bytes);
+            Contents::blob(bytes).with_mime_type(mime_type)
+        }
     };
-    Ok(contents.with_mime_type(mime_type).into())
+    Ok(contents.into())
 }
 
 /// The bytes of contents that are one file.
@@ -95,16 +103,38 @@ fn whole(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, ReadError> {
     let size = opened.facts.size;
-    // One byte more, to see its end.
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
-    pieces(opened, is_cancelled, |piece| {
-        bytes.extend_from_slice(piece);
-        if bytes.len() as u64 > size {
-            allow(bytes.len() as u64)?;
+    let mut bytes = Vec::with_capacity(room_for(size));
+    if size < CHUNK as u64 && !is_cancelled() {
+        // Most files come at once, to where they stay.
+        let room = bytes.capacity();
+        let read = opened.read(&mut bytes).map_err(|_| ReadError::Failed)?;
+        if is_over(read, room, size, 0) {
+            return Ok(bytes);
         }
+        check_growth(bytes.len() as u64, size, allow)?;
+    }
+    pieces(opened, bytes.len() as u64, is_cancelled, |piece| {
+        bytes.extend_from_slice(piece);
+        check_growth(bytes.len() as u64, size, allow)?;
         Ok(true)
     })?;
     Ok(bytes)
+}
+
+/// Room for a file of this size, and for one byte more, to see its end.
+fn room_for(size: u64) -> usize {
+    if size == 0 { LEAST } else { usize::try_from(size).unwrap_or(CHUNK).saturating_add(1) }
+}
+
+/// Whether a file has ended after it gave `read` bytes where there was room for `room`, and `before` bytes before them: one
+/// call less than to see its end, if it has its size.
+fn is_over(read: usize, room: usize, size: u64, before: u64) -> bool {
+    read == 0 || read < room && before + read as u64 == size
+}
+
+/// A file that has grown since it was opened is checked again.
+fn check_growth(bytes: u64, size: u64, allow: &Allow<'_>) -> Result<(), ReadError> {
+    if bytes > size { allow(bytes) } else { Ok(()) }
 }
 
 /// Some lines of a file.
@@ -117,7 +147,7 @@ fn some(
     let is_empty = opened.facts.size == 0;
     let mut cut = Cut { lines, at: 1, begun: false, seen: false };
     let mut bytes = Vec::new();
-    pieces(opened, is_cancelled, |piece| {
+    pieces(opened, 0, is_cancelled, |piece| {
         let more = cut.take(piece, &mut bytes);
         allow(bytes.len() as u64)?;
         Ok(more)
@@ -129,32 +159,22 @@ fn some(
     Err(wrong(&format!("lines from 1 to {there}")))
 }
 
-/// Reads a file from its beginning for as long as `take` wants more.
+/// Reads the rest of a file of which `done` bytes were read, for as long as `take` wants more.
 fn pieces(
     opened: OpenedFile,
+    mut done: u64,
     is_cancelled: &dyn Fn() -> bool,
     mut take: impl FnMut(&[u8]) -> Result<bool, ReadError>,
 ) -> Result<(), ReadError> {
     let size = opened.facts.size;
-    // Some systems' own files have no size.
-    let room = usize::try_from(size).unwrap_or(CHUNK).saturating_add(1);
-    let mut piece = vec![0; room.clamp(4_096, CHUNK)];
-    let mut file = opened.into_file();
-    let mut done = 0;
+    let mut piece = Vec::with_capacity(room_for(size).clamp(LEAST, CHUNK));
     while !is_cancelled() {
-        match file.read(&mut piece) {
-            Ok(0) => return Ok(()),
-            Ok(read) => {
-                done += read as u64;
-                // All of its size, and there was room for more: one call less than to see its end.
-                let is_over = done == size && read < piece.len();
-                if !take(piece.get(..read).unwrap_or_default())? || is_over {
-                    return Ok(());
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return Err(ReadError::Failed),
+        piece.clear();
+        let read = opened.read(&mut piece).map_err(|_| ReadError::Failed)?;
+        if read > 0 && !take(&piece)? || is_over(read, piece.capacity(), size, done) {
+            return Ok(());
         }
+        done += read as u64;
     }
     Err(ReadError::Failed)
 }

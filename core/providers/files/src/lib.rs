@@ -14,10 +14,12 @@
 
 mod complete;
 mod contents;
+mod directory_names;
 // For the providers of documents.
 #[doc(hidden)]
 pub mod folder;
 mod gitignore;
+mod known_directories;
 mod list;
 // For the provider of skills.
 #[doc(hidden)]

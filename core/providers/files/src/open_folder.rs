@@ -8,7 +8,7 @@
 //! Law: no symbolic link is followed. A stamp is compared with the later metadata of the same file.
 
 use super::folder::Folder;
-use super::root_directory::{EntryFacts, FileKind, Missing, OpenedFile, RootDirectory};
+use super::root_directory::{EntryFacts, EntryStamp, FileKind, Missing, OpenedFile, RootDirectory};
 use super::rules::Chain;
 use super::tree::Tree;
 use mcp_resources_provider_kit::file_id::FileTime;
@@ -93,7 +93,7 @@ impl OpenFolder<'_> {
             if !self.tree.admits_entry(&level.0, &join(path, &entry.name), is_dir) {
                 continue;
             }
-            let Some((facts, changed)) = dir.stat_with_change(&entry.name) else { continue };
+            let Ok(EntryStamp { facts, changed }) = dir.look(&entry.name) else { continue };
             if facts.kind != entry.kind {
                 continue;
             }

@@ -10,10 +10,12 @@
 //! absolute, or leads above the root, is not followed. Only files and directories are opened: a FIFO, a socket or a
 //! device is not found, so no open waits for its other end.
 
+use super::directory_names::PathNames;
 use super::options::Symlinks;
 use mcp_resources_provider_kit::file_id::{FileId, FileTime};
 use mcp_resources_provider_kit::uri_path::PATH;
 pub(super) use mcp_resources_provider_kit::uri_path::components;
+use rustix::buffer::spare_capacity;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -21,9 +23,19 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
+/// An entry that was changed less than this before it was looked at may change again without a trace.
+pub(super) const SETTLED: Duration = Duration::from_secs(3);
 /// Maximum number of links on one path.
 const LINKS: usize = 40;
+
+/// A root is only a place to look from: like the directories in it, it must permit that, and need not permit reading its list of
+/// names. Where the system has such a descriptor, it costs less.
+#[cfg(target_os = "linux")]
+const ROOT: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
+#[cfg(not(target_os = "linux"))]
+const ROOT: OFlags = BASE.union(OFlags::DIRECTORY);
 
 const BASE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
@@ -73,6 +85,14 @@ pub(super) struct EntryFacts {
     pub(super) size: u64,
 }
 
+/// The state of an entry. Two equal stamps mean the same contents, of a directory the same names, if the first was settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EntryStamp {
+    pub(super) facts: EntryFacts,
+    /// When the contents or the metadata were last changed. Programs cannot set it.
+    pub(super) changed: FileTime,
+}
+
 /// A root that is open for one request.
 #[derive(Debug)]
 pub(super) struct RootDirectory {
@@ -104,24 +124,25 @@ pub(super) struct DirectoryEntry {
 impl RootDirectory {
     /// The directory at `dir`, through whatever links lead to it: where a root is, is its owner's choice.
     pub(super) fn at(dir: &Path, symlinks: Symlinks, way: Resolution) -> Result<Self, Missing> {
-        let flags = BASE.union(OFlags::DIRECTORY);
-        let fd = again(|| fs::open(dir, flags, Mode::empty())).map_err(missing)?;
+        let fd = again(|| fs::open(dir, ROOT, Mode::empty())).map_err(missing)?;
         Ok(Self { fd, symlinks, way })
+    }
+
+    /// Whether the system permits looking for names in it.
+    pub(super) fn is_searchable(&self) -> bool {
+        again(|| fs::statat(&self.fd, ".", AtFlags::empty())).is_ok()
     }
 
     /// Opens the entry at `path`: relative, without `.` and `..`; the empty path is the root itself.
     pub(super) fn open(&self, path: &[u8]) -> Result<OpenedFile, Missing> {
+        self.spelled(self.resolve(path)?, &PathNames::default())
+    }
+
+    /// The same, with the real path as it was asked for: a file system that is not case-sensitive may have another.
+    pub(super) fn resolve(&self, path: &[u8]) -> Result<OpenedFile, Missing> {
         if path.len() > PATH || path.contains(&0) || !is_relative(path) {
             return Err(Missing::NotFound);
         }
-        let mut opened = self.resolve(path)?;
-        if let Some(real) = self.real_spelling(&opened.real)? {
-            opened.real = real;
-        }
-        Ok(opened)
-    }
-
-    fn resolve(&self, path: &[u8]) -> Result<OpenedFile, Missing> {
         // What is neither a file nor a directory is not opened, not even without waiting: that would wake its other end.
         if self.is_other(path) {
             return Err(Missing::NotFound);
@@ -147,13 +168,26 @@ impl RootDirectory {
         }
     }
 
-    /// The path in the spelling of its directories, if the file system found it under another name, as one that is not
-    /// case-sensitive or that normalises does. Rules apply to the real names. `None` if the names are equal.
-    fn real_spelling(&self, path: &[u8]) -> Result<Option<Vec<u8>>, Missing> {
+    /// The opened file with its real path in the spelling of its directories, if the file system found it under another
+    /// name, as one that is not case-sensitive or that normalises does. Rules apply to the real names. `names` are those of
+    /// the directories on that path.
+    pub(super) fn spelled(&self, opened: OpenedFile, names: &PathNames) -> Result<OpenedFile, Missing> {
+        match self.real_spelling(&opened.real, names)? {
+            Some(real) => Ok(OpenedFile { real, ..opened }),
+            None => Ok(opened),
+        }
+    }
+
+    /// `None` if the names are equal.
+    fn real_spelling(&self, path: &[u8], names: &PathNames) -> Result<Option<Vec<u8>>, Missing> {
+        if names.tell_case() {
+            return Ok(None);
+        }
         let mut real: Vec<u8> = Vec::with_capacity(path.len());
         let mut is_other = false;
-        for name in components(path) {
-            let own = if self.folds(&real, name) { Some(self.own_name(&real, name)?) } else { None };
+        for (depth, name) in components(path).enumerate() {
+            let folds = !names.at(depth).tell_case && self.folds(&real, name);
+            let own = if folds { Some(self.own_name(&real, name)?) } else { None };
             is_other |= own.as_deref().is_some_and(|own| own != name);
             if !real.is_empty() {
                 real.push(b'/');
@@ -165,15 +199,12 @@ impl RootDirectory {
 
     /// Whether a directory may find an entry under a name other than its own.
     fn folds(&self, directory: &[u8], name: &[u8]) -> bool {
-        let swapped: Vec<u8> =
-            name.iter().map(|byte| if byte.is_ascii_alphabetic() { byte ^ 0x20 } else { *byte }).collect();
         if cfg!(target_vendor = "apple") && !name.is_ascii() {
             return true;
         }
-        swapped != name
-            && self
-                .stat(directory, &swapped)
-                .is_some_and(|other| self.stat(directory, name).is_some_and(|own| own.id == other.id))
+        swapped_case(name)
+            .and_then(|swapped| self.stat(directory, &swapped))
+            .is_some_and(|other| self.stat(directory, name).is_some_and(|own| own.id == other.id))
     }
 
     /// The real name of the entry that a directory finds under `name`.
@@ -195,14 +226,28 @@ impl RootDirectory {
     /// The metadata of an entry, resolved through links by the system: only for comparing, because the entry may be
     /// outside the root.
     pub(super) fn stat(&self, directory: &[u8], name: &[u8]) -> Option<EntryFacts> {
-        self.look(directory, name).ok().map(|(facts, _)| facts)
+        self.look(directory, name).ok().map(|stamp| stamp.facts)
     }
 
     /// Like [`stat`](Self::stat), with the time of the last change, or the reason for failing.
-    pub(super) fn look(&self, directory: &[u8], name: &[u8]) -> Result<(EntryFacts, FileTime), Errno> {
+    pub(super) fn look(&self, directory: &[u8], name: &[u8]) -> Result<EntryStamp, Errno> {
         let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };
-        let stat = again(|| fs::statat(&self.fd, &*path, AtFlags::SYMLINK_NOFOLLOW))?;
-        Ok(EntryFacts::with_change(&stat))
+        self.look_at(&path)
+    }
+
+    /// The stamp of the entry at `path`; the empty path is the root itself.
+    pub(super) fn look_at(&self, path: &[u8]) -> Result<EntryStamp, Errno> {
+        let stat = match path {
+            b"" => again(|| fs::fstat(&self.fd)),
+            path => again(|| fs::statat(&self.fd, path, AtFlags::SYMLINK_NOFOLLOW)),
+        }?;
+        Ok(EntryStamp::from_stat(&stat))
+    }
+
+    /// The stamp of the entry at `path`, through whatever links lead to it.
+    pub(super) fn look_through(&self, path: &[u8]) -> Result<EntryStamp, Errno> {
+        let stat = again(|| fs::statat(&self.fd, path, AtFlags::empty()))?;
+        Ok(EntryStamp::from_stat(&stat))
     }
 
     /// Whether links are followed.
@@ -317,6 +362,12 @@ fn follow(here: BorrowedFd<'_>, name: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(steps.map(<[u8]>::to_vec).collect())
 }
 
+/// The name with its ASCII letters in the other case; `None` if it has none.
+pub(super) fn swapped_case(name: &[u8]) -> Option<Vec<u8>> {
+    let swap = |byte: &u8| if byte.is_ascii_alphabetic() { byte ^ 0x20 } else { *byte };
+    name.iter().any(u8::is_ascii_alphabetic).then(|| name.iter().map(swap).collect())
+}
+
 /// Whether a path is one that a URI may name: no component is empty, `.` or `..`.
 fn is_relative(path: &[u8]) -> bool {
     path.is_empty() || components(path).all(|name| !matches!(name, b"" | b"." | b".."))
@@ -364,12 +415,16 @@ impl EntryFacts {
     }
 }
 
-impl EntryFacts {
-    /// With the time of the last change of the contents or metadata. Programs cannot set it.
+impl EntryStamp {
     #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
-    pub(super) fn with_change(stat: &Stat) -> (Self, FileTime) {
+    pub(super) fn from_stat(stat: &Stat) -> Self {
         let changed = FileTime { seconds: stat.st_ctime as i64, nanoseconds: stat.st_ctime_nsec as i64 };
-        (Self::from_stat(stat), changed)
+        Self { facts: EntryFacts::from_stat(stat), changed }
+    }
+
+    /// Whether a change after this moment gives another stamp.
+    pub(super) fn is_settled(&self) -> bool {
+        self.changed.is_older_than(SETTLED)
     }
 }
 
@@ -391,7 +446,12 @@ impl OpenedFile {
 
     /// When it last changed.
     pub(super) fn changed(&self) -> Option<FileTime> {
-        again(|| fs::fstat(&self.fd)).ok().map(|stat| EntryFacts::with_change(&stat).1)
+        again(|| fs::fstat(&self.fd)).ok().map(|stat| EntryStamp::from_stat(&stat).changed)
+    }
+
+    /// Appends the next bytes of the file to `bytes`, as many as it has capacity for; returns their number, 0 at the end.
+    pub(super) fn read(&self, bytes: &mut Vec<u8>) -> Result<usize, Errno> {
+        again(|| rustix::io::read(&self.fd, spare_capacity(bytes)))
     }
 
     /// For reading from its beginning.
@@ -427,16 +487,40 @@ impl Dir {
 
     /// The metadata of an entry, of a link itself; `None` if the entry is no longer there.
     pub(super) fn stat(&self, name: &[u8]) -> Option<EntryFacts> {
-        let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
-        Some(EntryFacts::from_stat(&stat))
+        self.look(name).ok().map(|stamp| stamp.facts)
     }
 }
 
 impl Dir {
-    /// The same as [`Dir::stat`], with when it last changed.
-    pub(super) fn stat_with_change(&self, name: &[u8]) -> Option<(EntryFacts, FileTime)> {
-        let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
-        Some(EntryFacts::with_change(&stat))
+    /// The stamp of an entry, or the reason for failing.
+    pub(super) fn look(&self, name: &[u8]) -> Result<EntryStamp, Errno> {
+        again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW))
+            .map(|stat| EntryStamp::from_stat(&stat))
+    }
+
+    /// Its own stamp.
+    pub(super) fn stamp(&self) -> Option<EntryStamp> {
+        again(|| fs::fstat(&self.0)).ok().map(|stat| EntryStamp::from_stat(&stat))
+    }
+
+    /// Whether its file system changes the stamp of a directory with each entry that comes, goes or gets another name, and
+    /// tells upper and lower case apart for all names of a directory or for none. Those of a network or of a program may
+    /// not. Overlays are not in the list, because what lies below them may be changed.
+    #[cfg(target_os = "linux")]
+    pub(super) fn has_strict_stamps(&self) -> bool {
+        /// The numbers of ext2 to ext4, XFS, Btrfs, F2FS and tmpfs, as `linux/magic.h` has them.
+        const STRICT: [u32; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x0102_1994];
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the types differ between systems"
+        )]
+        fs::fstatfs(&self.0).is_ok_and(|system| STRICT.contains(&(system.f_type as u32)))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn has_strict_stamps(&self) -> bool {
+        false
     }
 }
 

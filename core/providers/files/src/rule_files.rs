@@ -10,10 +10,10 @@
 //! Law: the kind of a file is checked before it is opened, so that no thread waits for the other end of a FIFO. The cache is
 //! limited in number and in bytes.
 
+use super::directory_names::GIT;
 use super::gitignore::IgnoreRules;
 use super::repository::{Repository, folds_case};
-use super::root_directory::{EntryFacts, FileKind, Missing, RootDirectory};
-use mcp_resources_provider_kit::file_id::FileTime;
+use super::root_directory::{EntryStamp, FileKind, Missing, RootDirectory};
 use mcp_resources_provider_kit::uri_path::join;
 use mcp_resources_runtime::sync::Mutex;
 use rustix::fs::{Mode, OFlags};
@@ -26,7 +26,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
-use std::time::Duration;
 
 /// The largest file of rules that is read, in bytes.
 const LARGEST: u64 = 1024 * 1024;
@@ -37,8 +36,6 @@ const KEPT_BYTES: usize = 4 * 1024 * 1024;
 const REPOSITORIES: usize = 1_024;
 /// Maximum number of faults that wait for the log, and of faults remembered as logged.
 const FAULTS: usize = 64;
-/// A file that was changed less than this before it was read may change again without a trace.
-const SETTLED: Duration = Duration::from_secs(3);
 
 /// The rule files of one root, with a cache.
 #[derive(Debug, Default)]
@@ -51,11 +48,11 @@ pub(super) struct RuleFiles {
 }
 
 /// The state of a `.git`, and the repository that it stands for.
-type KnownRepository = (RuleFileStamp, Option<Repository>);
+type KnownRepository = (EntryStamp, Option<Repository>);
 /// The path of a file of rules, and whether upper and lower case are the same in them.
 type RuleKey = (Vec<u8>, bool);
 /// A file of rules as it was when it was read.
-type ReadRules = (RuleFileStamp, Option<Arc<IgnoreRules>>);
+type ReadRules = (EntryStamp, Option<Arc<IgnoreRules>>);
 
 /// The parsed rule files, by path.
 #[derive(Debug, Default)]
@@ -63,20 +60,13 @@ struct KeptRules {
     files: HashMap<RuleKey, ReadRules>,
     bytes: usize,
     /// Whether a configuration says that case does not matter.
-    configs: HashMap<PathBuf, (RuleFileStamp, bool)>,
+    configs: HashMap<PathBuf, (EntryStamp, bool)>,
 }
 
 #[derive(Debug, Default)]
 struct Faults {
     new: Vec<String>,
     said: HashSet<PathBuf>,
-}
-
-/// The state of a file when it was read. Programs cannot set the time of the change of its inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct RuleFileStamp {
-    facts: EntryFacts,
-    changed: FileTime,
 }
 
 /// The reason why existing rules cannot be read.
@@ -100,7 +90,7 @@ impl RuleFiles {
         let key = || join(directory, name);
         let path = || dir.join(OsStr::from_bytes(&key()));
         let stamp = match root.look(directory, name) {
-            Ok((facts, changed)) => RuleFileStamp { facts, changed },
+            Ok(stamp) => stamp,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => return None,
             Err(error) => return Some(self.unreadable(&path(), UnreadableRules::System(error))),
         };
@@ -117,7 +107,7 @@ impl RuleFiles {
         match root.open(&key.0) {
             Ok(opened) if opened.facts.kind == FileKind::File => {
                 // Of a link, the file behind it may change without the link.
-                let stamp = opened.changed().map(|changed| RuleFileStamp { facts: opened.facts, changed });
+                let stamp = opened.changed().map(|changed| EntryStamp { facts: opened.facts, changed });
                 let stamp = stamp.filter(|_| opened.real == key.0);
                 self.read(&path(), key, stamp, opened.into_file())
             }
@@ -128,7 +118,17 @@ impl RuleFiles {
 
     /// The rules in a file anywhere, through whatever links lead to it.
     pub(super) fn outside(&self, path: &Path, folds: bool) -> Option<Arc<IgnoreRules>> {
-        let stamp = match looked(path) {
+        self.rules_at(path, folds, looked(path))
+    }
+
+    /// The rules in the file at `path`, which was looked at.
+    fn rules_at(
+        &self,
+        path: &Path,
+        folds: bool,
+        looked: Result<Option<EntryStamp>, UnreadableRules>,
+    ) -> Option<Arc<IgnoreRules>> {
+        let stamp = match looked {
             Ok(Some(stamp)) => stamp,
             Ok(None) => return None,
             Err(reason) => return Some(self.unreadable(path, reason)),
@@ -146,6 +146,17 @@ impl RuleFiles {
     /// The rules of a repository that are not in its tree.
     pub(super) fn exclude(&self, repository: &Repository, folds: bool) -> Option<Arc<IgnoreRules>> {
         self.outside(repository.exclude(), folds)
+    }
+
+    /// The same for a repository whose rules are at `path` under the root: one look is shorter from there.
+    pub(super) fn exclude_in(
+        &self,
+        root: &RootDirectory,
+        path: &[u8],
+        repository: &Repository,
+        folds: bool,
+    ) -> Option<Arc<IgnoreRules>> {
+        self.rules_at(repository.exclude(), folds, file_stamp(root.look_through(path)))
     }
 
     /// Whether a repository takes upper and lower case for the same.
@@ -178,8 +189,7 @@ impl RuleFiles {
         directory: &[u8],
         absolute: impl Fn() -> PathBuf,
     ) -> Option<Repository> {
-        let (facts, changed) = root.look(directory, b".git").ok()?;
-        let stamp = RuleFileStamp { facts, changed };
+        let stamp = root.look(directory, GIT).ok()?;
         let mut known = self.repositories.lock();
         if let Some((_, repository)) = known.get(directory).filter(|(known, _)| *known == stamp) {
             return repository.clone();
@@ -211,7 +221,7 @@ impl RuleFiles {
     }
 
     /// The kept rules of a file, if it is still the same file and unchanged.
-    fn known(&self, key: &RuleKey, stamp: &RuleFileStamp) -> Option<Option<Arc<IgnoreRules>>> {
+    fn known(&self, key: &RuleKey, stamp: &EntryStamp) -> Option<Option<Arc<IgnoreRules>>> {
         let kept = self.kept();
         kept.files.get(key).filter(|(known, _)| known == stamp).map(|(_, rules)| rules.clone())
     }
@@ -221,7 +231,7 @@ impl RuleFiles {
         &self,
         path: &Path,
         key: RuleKey,
-        stamp: Option<RuleFileStamp>,
+        stamp: Option<EntryStamp>,
         file: impl Read,
     ) -> Option<Arc<IgnoreRules>> {
         let mut bytes = Vec::new();
@@ -238,7 +248,7 @@ impl RuleFiles {
         self.readable(path);
         let rules = IgnoreRules::parse(&bytes, key.1);
         let rules = if rules.is_empty() { None } else { Some(Arc::new(rules)) };
-        if let Some(stamp) = stamp.filter(RuleFileStamp::is_settled) {
+        if let Some(stamp) = stamp.filter(EntryStamp::is_settled) {
             let mut kept = self.kept();
             if kept.files.len() >= KEPT || kept.bytes.saturating_add(bytes.len()) > KEPT_BYTES {
                 kept.files.clear();
@@ -272,13 +282,6 @@ impl RuleFiles {
     }
 }
 
-impl RuleFileStamp {
-    /// Whether a change after this moment gives another stamp.
-    fn is_settled(&self) -> bool {
-        self.changed.is_older_than(SETTLED)
-    }
-}
-
 impl UnreadableRules {
     /// A message for the log: the problem, its effect, and the fix.
     fn message(self, path: &Path) -> String {
@@ -296,30 +299,31 @@ impl UnreadableRules {
 }
 
 /// The stamp of a path; `None` if no file can be there.
-fn looked(path: &Path) -> Result<Option<RuleFileStamp>, UnreadableRules> {
-    match rustix::io::retry_on_intr(|| rustix::fs::stat(path)) {
-        Ok(stat) => {
-            let (facts, changed) = EntryFacts::with_change(&stat);
-            let stamp = RuleFileStamp { facts, changed };
-            match stamp.facts.kind {
-                FileKind::File => Ok(Some(stamp)),
-                FileKind::Directory => Ok(None),
-                FileKind::Link | FileKind::Other => Err(UnreadableRules::NoFile),
-            }
-        }
+fn looked(path: &Path) -> Result<Option<EntryStamp>, UnreadableRules> {
+    let found = rustix::io::retry_on_intr(|| rustix::fs::stat(path));
+    file_stamp(found.map(|stat| EntryStamp::from_stat(&stat)))
+}
+
+/// The stamp of what was found behind links; `None` if no file can be there.
+fn file_stamp(found: Result<EntryStamp, Errno>) -> Result<Option<EntryStamp>, UnreadableRules> {
+    match found {
+        Ok(stamp) => match stamp.facts.kind {
+            FileKind::File => Ok(Some(stamp)),
+            FileKind::Directory => Ok(None),
+            FileKind::Link | FileKind::Other => Err(UnreadableRules::NoFile),
+        },
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => Ok(None),
         Err(error) => Err(UnreadableRules::System(error)),
     }
 }
 
 /// Opens a file that was looked at. That another has taken its place meanwhile is no reason to wait.
-fn open(path: &Path) -> Result<(File, RuleFileStamp), UnreadableRules> {
+fn open(path: &Path) -> Result<(File, EntryStamp), UnreadableRules> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let open = || rustix::fs::open(path, flags, Mode::empty());
     let file = rustix::io::retry_on_intr(open).map_err(UnreadableRules::System)?;
     let stat = rustix::fs::fstat(&file).map_err(UnreadableRules::System)?;
-    let (facts, changed) = EntryFacts::with_change(&stat);
-    let stamp = RuleFileStamp { facts, changed };
+    let stamp = EntryStamp::from_stat(&stat);
     if stamp.facts.kind == FileKind::File {
         Ok((File::from(file), stamp))
     } else {
@@ -328,7 +332,7 @@ fn open(path: &Path) -> Result<(File, RuleFileStamp), UnreadableRules> {
 }
 
 /// Reads a small file as a whole; also returns its stamp before the read.
-fn text(path: &Path) -> Option<(Vec<u8>, RuleFileStamp)> {
+fn text(path: &Path) -> Option<(Vec<u8>, EntryStamp)> {
     looked(path).ok()??;
     let (file, stamp) = open(path).ok()?;
     let mut bytes = Vec::new();

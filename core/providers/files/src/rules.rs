@@ -11,6 +11,7 @@
 //! file is read again when it has changed, with or without a watcher. If it exists and cannot be read, everything that
 //! it could hide is hidden, and the log says so.
 
+use super::directory_names::{DirectoryNames, GITIGNORE, IGNORE, PathNames};
 use super::gitignore::IgnoreRules;
 use super::options::FileSettings;
 use super::repository::Repository;
@@ -25,9 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const IGNORE: &[u8] = b".ignore";
-const GITIGNORE: &[u8] = b".gitignore";
-/// After how long the repository around a root is looked for again.
+/// After how long the repository around a root is looked for again, and its configuration is looked at.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// The rules of one root.
@@ -47,6 +46,10 @@ struct Outer {
     /// The directories above the root, from the outermost on.
     directories: Vec<(PathBuf, Vec<u8>)>,
     repository: Option<Repository>,
+    /// The path of its rules outside its tree, if they are under the root.
+    exclude: Option<Vec<u8>>,
+    /// Whether its configuration takes upper and lower case for the same.
+    folds: bool,
     /// The prefix of a path for the repository's rules that are outside its tree.
     before: Vec<u8>,
 }
@@ -82,35 +85,52 @@ impl FolderRules {
         })
     }
 
-    /// Whether the rules let the entry at `path` be served. The root itself always is.
-    pub(super) fn admits(&self, root: &RootDirectory, path: &[u8], is_dir: bool) -> bool {
+    /// Whether rule files are read.
+    pub(super) fn has_files(&self) -> bool {
+        self.gitignore
+    }
+
+    /// Whether the rules let the entry at `path` be served. The root itself always is. `names` are those of the directories
+    /// on the path.
+    pub(super) fn admits(&self, root: &RootDirectory, path: &[u8], is_dir: bool, names: &PathNames) -> bool {
         if path.is_empty() {
             return true;
         }
         let above = path.iter().rposition(|byte| *byte == b'/').map_or(&b""[..], |at| &path[..at]);
-        self.chain(root, above).is_some_and(|chain| self.admits_entry(&chain, path, is_dir))
+        self.chain(root, above, names).is_some_and(|chain| self.admits_entry(&chain, path, is_dir))
     }
 
-    /// The rules for the entries of the directory at `path`; `None` if the directory is not served itself.
-    pub(super) fn chain(&self, root: &RootDirectory, path: &[u8]) -> Option<Chain> {
-        let mut chain = self.top(root);
+    /// The rules for the entries of the directory at `path`; `None` if the directory is not served itself. `names` are those
+    /// of the directories on the path, and of the directory.
+    pub(super) fn chain(&self, root: &RootDirectory, path: &[u8], names: &PathNames) -> Option<Chain> {
+        let mut chain = self.top(root, names.at(0));
         let mut at = 0;
-        for name in components(path) {
+        for (depth, name) in components(path).enumerate() {
             let end = at + name.len();
-            chain = self.below(root, chain, path.get(..end)?)?;
+            chain = self.below(root, chain, path.get(..end)?, names.at(depth + 1))?;
             at = end + 1;
         }
         Some(chain)
     }
 
-    /// The chain of the directory at `path`, from that of the one above it; `None` if it is not served.
-    pub(super) fn below(&self, root: &RootDirectory, mut chain: Chain, path: &[u8]) -> Option<Chain> {
+    /// The chain of the directory at `path`, from that of the one above it; `None` if it is not served. `names` are those of
+    /// the directory.
+    pub(super) fn below(
+        &self,
+        root: &RootDirectory,
+        mut chain: Chain,
+        path: &[u8],
+        names: DirectoryNames,
+    ) -> Option<Chain> {
         if !self.admits_entry(&chain, path, true) {
             return None;
         }
         if self.gitignore {
+            let nested = || self.files.nested(root, path, || self.dir.join(OsStr::from_bytes(path)));
             // What the repository around this one ignores stays ignored.
-            if let Some(nested) = self.files.nested(root, path, || self.dir.join(OsStr::from_bytes(path))) {
+            if !names.lack_git
+                && let Some(nested) = nested()
+            {
                 chain.folds = self.files.folds(&nested);
                 chain.levels.push(RulesLevel {
                     before: Vec::new(),
@@ -119,16 +139,16 @@ impl FolderRules {
                     git: self.files.exclude(&nested, chain.folds),
                 });
             }
-            self.descend(root, &mut chain, path);
+            self.descend(root, &mut chain, path, names);
         }
         Some(chain)
     }
 
-    fn descend(&self, root: &RootDirectory, chain: &mut Chain, path: &[u8]) {
+    fn descend(&self, root: &RootDirectory, chain: &mut Chain, path: &[u8], names: DirectoryNames) {
         let skip = if path.is_empty() { 0 } else { path.len() + 1 };
         let rules = |name: &[u8], folds| self.files.rules_in(root, path, name, folds, &self.dir);
-        let ignore = rules(IGNORE, false);
-        let git = rules(GITIGNORE, chain.folds);
+        let ignore = if names.lack_ignore { None } else { rules(IGNORE, false) };
+        let git = if names.lack_gitignore { None } else { rules(GITIGNORE, chain.folds) };
         if ignore.is_some() || git.is_some() {
             chain.levels.push(RulesLevel { before: Vec::new(), skip, ignore, git });
         }
@@ -140,15 +160,18 @@ impl FolderRules {
     }
 
     /// The chain of the root.
-    fn top(&self, root: &RootDirectory) -> Chain {
+    fn top(&self, root: &RootDirectory, names: DirectoryNames) -> Chain {
         let mut chain = Chain { levels: Vec::new(), folds: false };
         if !self.gitignore {
             return chain;
         }
         let outer = self.outer();
         if let Some(repository) = &outer.repository {
-            chain.folds = self.files.folds(repository);
-            let git = self.files.exclude(repository, chain.folds);
+            chain.folds = outer.folds;
+            let git = match &outer.exclude {
+                Some(path) => self.files.exclude_in(root, path, repository, chain.folds),
+                None => self.files.exclude(repository, chain.folds),
+            };
             chain.levels.push(RulesLevel { before: outer.before.clone(), skip: 0, ignore: None, git });
         }
         for (directory, before) in &outer.directories {
@@ -158,7 +181,7 @@ impl FolderRules {
             let git = rules(GITIGNORE, chain.folds);
             chain.levels.push(RulesLevel { before: before.clone(), skip: 0, ignore, git });
         }
-        self.descend(root, &mut chain, b"");
+        self.descend(root, &mut chain, b"", names);
         chain
     }
 
@@ -230,6 +253,9 @@ impl Outer {
         let above = real.ancestors().skip(1).take_while(|at| at.starts_with(top));
         let mut directories: Vec<_> = above.map(|at| (at.to_owned(), before(at))).collect();
         directories.reverse();
-        Self { directories, repository: Some(repository), before: before(top) }
+        let folds = files.folds(&repository);
+        let exclude = repository.exclude().strip_prefix(&real).ok();
+        let exclude = exclude.map(|path| path.as_os_str().as_bytes().to_vec());
+        Self { directories, before: before(top), repository: Some(repository), exclude, folds }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of opening paths under a root, with both methods.
 
+mod known;
 mod rules;
 mod swap;
 
@@ -276,6 +277,36 @@ fn names_that_fold_are_told_apart() {
     let tree = folder.tree(Resolution::best(), |options| options.exclude(["secret.txt"]));
     assert_eq!((read(&tree, "secret.txt"), read(&tree, "SECRET.TXT")), (NONE, ok("secret")));
     assert_eq!((read(&tree, "b/x"), read(&tree, "B/X")), (ok("x"), NONE));
+}
+
+// S-01: a root is like the directories in it: it must permit looking for a name, and need not permit reading its names.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_root_that_keeps_its_names() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::with([
+        ("r/a.txt", "a"),
+        ("r/d/b.txt", "b"),
+        ("r/d/.gitignore", "c.txt\n"),
+        ("r/d/c.txt", "c"),
+    ]);
+    let permit = |mode| fs::set_permissions(folder.0.join("r"), fs::Permissions::from_mode(mode)).unwrap();
+    permit(0o311);
+    // The superuser is refused nothing.
+    if fs::read_dir(folder.0.join("r")).is_err() {
+        for way in WAYS {
+            let tree = folder.tree_at("r", way, |options| options);
+            assert_eq!((read(&tree, "a.txt"), read(&tree, "d/b.txt")), (ok("a"), ok("b")));
+            assert_eq!((read(&tree, "d/c.txt"), read(&tree, "absent")), (NONE, NONE));
+            assert!(matches!(read(&tree, ""), Err(Missing::Failed(_))));
+        }
+        // What fails for every name says nothing of one.
+        permit(0o000);
+        let tree = folder.tree_at("r", Resolution::best(), |options| options);
+        assert!(matches!(read(&tree, "a.txt"), Err(Missing::Failed(_))));
+        assert!(tree.take_faults().is_empty());
+    }
+    permit(0o755);
 }
 
 // S-01: nothing waits for the other end of a FIFO.
@@ -584,6 +615,26 @@ fn sizes_and_lines() {
     folder.write("a", "x".repeat(200_000));
     let found = contents::file(grows, b"a", None, Some(100_000), &context());
     assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 100_000, .. })));
+    // Even by one byte, which there was room for.
+    let grows = open("empty");
+    folder.write("empty", "x");
+    let found = contents::file(grows, b"empty", None, Some(0), &context());
+    assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 0, .. })));
+    folder.write("a", "x".repeat(14));
+    let grows = open("a");
+    folder.write("a", "x".repeat(15));
+    let found = contents::file(grows, b"a", None, Some(14), &context());
+    assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 14, .. })));
+    // All that is there is read, in whatever way its size has changed meanwhile.
+    let changes =
+        [(0, 1), (0, 5_000), (1, 2), (1, 3), (10, 4_097), (4_096, 70_000), (65_536, 70_000), (10, 3)];
+    for (before, after) in changes.into_iter().chain([(70_000, 140_000), (70_000, 10)]) {
+        folder.write("b", "x".repeat(before));
+        let opened = open("b");
+        folder.write("b", "y".repeat(after));
+        let found = contents::file(opened, b"b", None, None, &context()).unwrap();
+        assert_eq!(shown(&found), "y".repeat(after), "{before} {after}");
+    }
 }
 
 // S-01: files that are not served leave no trace beyond a bound either, such as another page.

@@ -11,6 +11,8 @@
 //!
 //! A path is one of bytes, relative to the root, without `.`, `..`, a slash at either end or two in a row; the root's is empty.
 
+use super::directory_names::{DirectoryNames, PathNames};
+use super::known_directories::KnownDirectories;
 use super::options::{FileOptions, FileSettings};
 use super::root_directory::{EntryFacts, Missing, OpenedFile, Resolution, RootDirectory};
 use super::rules::{Chain, FolderRules};
@@ -34,6 +36,7 @@ pub(super) struct Tree {
     dir: PathBuf,
     settings: Arc<FileSettings>,
     rules: FolderRules,
+    known: KnownDirectories,
     way: Resolution,
 }
 
@@ -56,9 +59,16 @@ impl Tree {
             let rules = FolderRules::new(kind, &settings, &dir)?;
             let uri = format!("{INDEX}{}/", uri_path::encode(name.as_bytes()));
             let name = uri_path::text(name.as_bytes());
-            Ok(Arc::new(Self { name, uri, dir, settings: settings.clone(), rules, way }))
+            let known = KnownDirectories::default();
+            Ok(Arc::new(Self { name, uri, dir, settings: settings.clone(), rules, known, way }))
         };
         options.roots.iter().map(tree).collect()
+    }
+
+    /// Changes the age of a change after which the next one has another time.
+    #[cfg(test)]
+    pub(super) fn settle_after(&mut self, settled: std::time::Duration) {
+        self.known = KnownDirectories::with_settled(settled);
     }
 
     /// Its name: the value of `root`.
@@ -109,11 +119,12 @@ impl Tree {
         path: &[u8],
         permits: &dyn Fn(&str) -> bool,
     ) -> Result<OpenedFile, Missing> {
-        let opened = match root.open(path) {
-            Ok(opened) => opened,
+        let (opened, names) = match self.open_entry(root, path) {
+            Ok(found) => found,
             // An error must not reveal it either.
             Err(Missing::Failed(_))
-                if [false, true].iter().any(|is_dir| !self.admits(root, path, *is_dir)) =>
+                if root.is_searchable()
+                    && [false, true].iter().any(|is_dir| !self.admits(root, path, *is_dir)) =>
             {
                 return Err(Missing::NotFound);
             }
@@ -121,15 +132,24 @@ impl Tree {
         };
         let is_dir = opened.is_dir();
         let is_moved = opened.real != path;
-        let is_served = self.admits(root, path, is_dir)
+        let is_served = self.rules.admits(root, path, is_dir, &names)
             && (!is_moved
                 || self.admits(root, &opened.real, is_dir) && permits(&self.uri(&opened.real, is_dir)));
         is_served.then_some(opened).ok_or(Missing::NotFound)
     }
 
+    /// Opens an entry, and returns also what is known of the directories on its path.
+    fn open_entry(&self, root: &RootDirectory, path: &[u8]) -> Result<(OpenedFile, PathNames), Missing> {
+        let opened = root.resolve(path)?;
+        // Only now: a rule that was written before the opened file took another's place must not be missed.
+        let is_known = self.rules.has_files() && opened.real == path;
+        let names = if is_known { self.known.names(root, path) } else { PathNames::default() };
+        Ok((root.spelled(opened, &names)?, names))
+    }
+
     /// Whether the rules let the entry at `path` be served.
     pub(super) fn admits(&self, root: &RootDirectory, path: &[u8], is_dir: bool) -> bool {
-        self.rules.admits(root, path, is_dir)
+        self.rules.admits(root, path, is_dir, &PathNames::default())
     }
 
     /// The metadata of the rule files outside the root.
@@ -144,12 +164,12 @@ impl Tree {
 
     /// The rules for the entries of the directory at `path`; `None` if the directory is not served itself.
     pub(super) fn chain(&self, root: &RootDirectory, path: &[u8]) -> Option<Chain> {
-        self.rules.chain(root, path)
+        self.rules.chain(root, path, &PathNames::default())
     }
 
     /// The same for a directory in the one that `chain` is of.
     pub(super) fn below(&self, root: &RootDirectory, chain: Chain, path: &[u8]) -> Option<Chain> {
-        self.rules.below(root, chain, path)
+        self.rules.below(root, chain, path, DirectoryNames::default())
     }
 
     /// Whether the entry at `path`, in the directory that `chain` is of, is served.

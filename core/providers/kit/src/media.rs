@@ -3,6 +3,7 @@
 //! ```text
 //!   by_name(path)          what the name alone says; nothing if it says nothing, or two things
 //!   mime_type(path, bytes) text stays text whatever its name says, and bytes are never called text
+//!   text_type, bytes_type  the same where it is known whether they are UTF-8
 //! ```
 //!
 //! Law: the table of media types is used where a name has one meaning. It takes `go.mod` for a video and `notes.org`
@@ -87,22 +88,39 @@ pub fn by_name(path: &[u8]) -> Option<&'static str> {
 
 /// The media type of a file that was read.
 pub fn mime_type(path: &[u8], bytes: &[u8]) -> &'static str {
-    let named = by_name(path);
-    let textual = named.filter(|named| is_textual(named));
-    let found = || infer::get(bytes).map(|kind| kind.mime_type());
-    let has_nul = bytes.contains(&0);
-    if !has_nul && std::str::from_utf8(bytes).is_ok() {
-        // The first letters of a text may look like those of another format.
-        let is_sure = |found: &&str| is_textual(found) || *found == "application/pdf";
-        return textual.or_else(|| found().filter(is_sure)).unwrap_or(TEXT);
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text_type(path, text),
+        Err(_) => bytes_type(path, bytes),
     }
+}
+
+/// The media type of a file that was read and is UTF-8.
+pub fn text_type(path: &[u8], text: &str) -> &'static str {
+    let bytes = text.as_bytes();
+    if memchr::memchr(0, bytes).is_some() {
+        return bytes_type(path, bytes);
+    }
+    // The first letters of a text may look like those of another format.
+    let is_sure = |found: &&str| is_textual(found) || *found == "application/pdf";
+    let textual = by_name(path).filter(|named| is_textual(named));
+    textual.or_else(|| found_type(bytes).filter(is_sure)).unwrap_or(TEXT)
+}
+
+/// The media type of a file that was read, and is not UTF-8 or has a NUL.
+pub fn bytes_type(path: &[u8], bytes: &[u8]) -> &'static str {
+    let named = by_name(path);
     if let Some(named) = named.filter(|named| !is_textual(named)) {
         return named;
     }
     let is_wide = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
     // A text may be in another encoding.
-    let encoded = textual.filter(|_| !has_nul || is_wide);
-    found().filter(|found| !is_textual(found)).or(encoded).unwrap_or(BYTES)
+    let encoded = named.filter(|_| is_wide || memchr::memchr(0, bytes).is_none());
+    found_type(bytes).filter(|found| !is_textual(found)).or(encoded).unwrap_or(BYTES)
+}
+
+/// The media type by the first bytes of a file.
+fn found_type(bytes: &[u8]) -> Option<&'static str> {
+    infer::get(bytes).map(|kind| kind.mime_type())
 }
 
 /// The media type from the table of extensions.

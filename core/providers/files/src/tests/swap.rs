@@ -13,7 +13,7 @@ use std::thread;
 const READS: usize = 20_000;
 
 /// Ends a thread, whatever becomes of the test.
-struct Until<'a>(&'a AtomicBool);
+pub(super) struct Until<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Until<'_> {
     fn drop(&mut self) {
@@ -22,7 +22,7 @@ impl Drop for Until<'_> {
 }
 
 /// Exchanges the entries `at` and `other`, atomically where the system can.
-fn exchange(root: &Path, at: &str, other: &str) {
+pub(super) fn exchange(root: &Path, at: &str, other: &str) {
     let at = root.join(at);
     let other = root.join(other);
     #[cfg(target_os = "linux")]

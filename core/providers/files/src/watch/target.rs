@@ -3,10 +3,10 @@
 //! Law: URIs of the same path, such as those of different lines of a file, are one target. A file with several names is
 //! reported by the system under one of them only, so targets are found by the file's identity too.
 
-use super::super::root_directory::EntryFacts;
+use super::super::root_directory::{EntryFacts, EntryStamp};
 use super::seen::Before;
 use super::watched_root::{FoundPath, PathState};
-use mcp_resources_provider_kit::file_id::{FileId, FileTime};
+use mcp_resources_provider_kit::file_id::FileId;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct WatchTarget {
     /// Whether the system does not watch all of it, so that it must be looked at from time to time.
     pub(super) is_polled: bool,
     /// The metadata of its path at the last poll: while it stays the same, the path need not be looked up.
-    pub(super) polled: Option<Option<(EntryFacts, FileTime)>>,
+    pub(super) polled: Option<Option<EntryStamp>>,
 }
 
 /// A file that the system watches by itself.

@@ -9,7 +9,9 @@
 
 use super::super::contents::resolve;
 use super::super::options::Symlinks;
-use super::super::root_directory::{EntryFacts, FileKind, Missing, OpenedFile, RootDirectory, components};
+use super::super::root_directory::{
+    EntryFacts, EntryStamp, FileKind, Missing, OpenedFile, RootDirectory, components,
+};
 use super::super::tree::{Tree, join};
 use super::seen::is_settled;
 use super::system::{DIRECTORIES, Short, System};
@@ -386,13 +388,13 @@ impl WatchedRoot {
             return None;
         }
         let above = std::iter::successors(parent(path), |dir| parent(dir));
-        above.filter_map(|dir| self.glance(dir)).map(|(_, changed)| changed).next()
+        above.filter_map(|dir| self.glance(dir)).map(|stamp| stamp.changed).next()
     }
 
     /// The metadata of a path, behind links: only for comparing, because the path may lead outside the root.
-    pub(super) fn glance(&self, path: &[u8]) -> Option<(EntryFacts, FileTime)> {
+    pub(super) fn glance(&self, path: &[u8]) -> Option<EntryStamp> {
         let stat = rustix::fs::stat(self.absolute(path)?).ok()?;
-        Some(EntryFacts::with_change(&stat))
+        Some(EntryStamp::from_stat(&stat))
     }
 
     /// Follows a path one component at a time, and watches each directory on the way before reading it. So the creation
