@@ -27,14 +27,14 @@ const PATH: usize = 512;
 /// The directories of one root.
 #[derive(Debug)]
 pub(super) struct KnownDirectories {
-    kept: Mutex<HashMap<Vec<u8>, KnownDirectory>>,
+    kept: Mutex<HashMap<Vec<u8>, DirectoryKnowledge>>,
     /// The age of a change that makes a stamp settled.
     settled: Duration,
 }
 
 /// A directory after its last search.
 #[derive(Clone, Copy, Debug)]
-enum KnownDirectory {
+enum DirectoryKnowledge {
     /// The stamp before and after the search, and what it found.
     Searched { stamp: EntryStamp, names: DirectoryNames, case: CaseFound },
     /// Its file system has no strict stamps.
@@ -82,12 +82,12 @@ impl KnownDirectories {
             return DirectoryNames::default();
         }
         let known = self.kept.lock().get(directory).copied();
-        if matches!(known, Some(KnownDirectory::Unknowable)) {
+        if matches!(known, Some(DirectoryKnowledge::Unknowable)) {
             return DirectoryNames::default();
         }
         let Ok(now) = root.look_at(directory) else { return DirectoryNames::default() };
         match known {
-            Some(KnownDirectory::Searched { stamp, names, case })
+            Some(DirectoryKnowledge::Searched { stamp, names, case })
                 if stamp == now && (case != CaseFound::Untried || swapped_case(name).is_none()) =>
             {
                 names
@@ -122,9 +122,9 @@ impl KnownDirectories {
             if dir.stamp().as_ref() != Some(stamp) {
                 return DirectoryNames::default();
             }
-            KnownDirectory::Searched { stamp: *stamp, names, case }
+            DirectoryKnowledge::Searched { stamp: *stamp, names, case }
         } else {
-            KnownDirectory::Unknowable
+            DirectoryKnowledge::Unknowable
         };
         let mut kept = self.kept.lock();
         if kept.len() >= DIRECTORIES {
@@ -135,7 +135,7 @@ impl KnownDirectories {
     }
 }
 
-impl KnownDirectory {
+impl DirectoryKnowledge {
     fn names(self) -> DirectoryNames {
         match self {
             Self::Searched { names, .. } => names,
