@@ -39,7 +39,7 @@ import {
 import type { Wire } from './client-wire.js';
 import { ReadFailedError } from './errors.js';
 import { jsonText } from './json.js';
-import { late } from './late.js';
+import { lateClient } from './late-client.js';
 import type { Completion, Contents, JsonObject } from './results.js';
 import { ResourceServer } from './server.js';
 
@@ -68,7 +68,7 @@ export class Client {
    * @throws {ConfigError} a glob is not valid, or an option is for another kind of server; the message names it.
    */
   constructor(server: ClientTarget, options: ClientOptions = {}) {
-    const { Wire } = late.clientWire();
+    const { Wire } = lateClient.wire();
     this.#wire = new Wire(fieldsOf(server, options), callbacksOf(options));
     if (!(server instanceof ResourceServer)) return;
     const { native } = this.#wire;
@@ -98,7 +98,7 @@ export class Client {
 
   /** The servers that failed in the last list, by name, each with its error. */
   get failures(): ReadonlyMap<string, Error> {
-    const { failure } = late.clientWire();
+    const { failure } = lateClient.wire();
     return new Map(
       this.#wire.native.failures.map((arrival) => [arrival.server ?? '', failure(arrival, arrival.server)]),
     );
@@ -293,7 +293,7 @@ export class Client {
     options: CallOptions,
   ): AsyncIterableIterator<T> {
     checkCall(method, options);
-    const { Stream } = late.clientStream();
+    const { Stream } = lateClient.stream();
     return new Stream(this.#wire, {
       open: (scope, number) => {
         if (this.isClosed) throw closed();

@@ -1,11 +1,9 @@
 /**
- * Modules that not every program needs, and what they import: each is loaded at its first use, so that a server on a pipe
+ * Modules that not every server needs, and what they import: each is loaded at its first use, so that a server on a pipe
  * starts sooner.
  */
 export const late = {
   attach: () => require('./attach.js') as typeof import('./attach.js'),
-  clientStream: () => require('./client-stream.js') as typeof import('./client-stream.js'),
-  clientWire: () => require('./client-wire.js') as typeof import('./client-wire.js'),
   embeddedListens: () => require('./embedded-listens.js') as typeof import('./embedded-listens.js'),
   endpoint: () => require('./endpoint.js') as typeof import('./endpoint.js'),
   fetch: () => require('./fetch.js') as typeof import('./fetch.js'),
