@@ -238,7 +238,10 @@ impl<'c> CatalogItem<'c> for ListedTemplate<'c> {
 ///
 /// Boxed, because most items are never listed, or long after they were registered.
 #[derive(Debug, Default)]
-pub(super) struct EncodedItem<const N: usize = { FieldSet::COUNT }>(OnceLock<Box<[OnceLock<Box<[u8]>>; N]>>);
+pub(super) struct EncodedItem<const N: usize = { FieldSet::COUNT }>(OnceLock<Box<[ItemText; N]>>);
+
+/// An item, encoded with one set of fields.
+type ItemText = OnceLock<Box<[u8]>>;
 
 /// The encoded item of a tool.
 pub(super) type EncodedTool = EncodedItem<{ ToolFields::COUNT }>;

@@ -245,10 +245,6 @@ impl ListPage {
 
 /// One resource of a list.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "most lists hold resources only, which need no allocation each"
-)]
 pub enum Item {
     /// A resource, sent with the fields that the client's revision defines.
     Resource(Resource),

@@ -17,7 +17,6 @@ pub struct Feed {
 
 /// A change of a provider's resources.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all of many entries are additions")]
 pub enum FeedEntry {
     /// A new resource.
     Add(Route, Resource),
