@@ -73,7 +73,7 @@ struct CallWaiter {
 /// Receives the result of a call. Dropped if there is none.
 enum OutcomeReceiver {
     Awaited(oneshot::Sender<Result<ClientOutcome, ClientError>>),
-    /// Called by whoever holds the lock of the task.
+    /// Called while the task is locked.
     Called(OutcomeFn),
 }
 
@@ -187,7 +187,7 @@ impl ServerHandle {
 impl OutcomeReceiver {
     fn finish(self, outcome: Result<ClientOutcome, ClientError>) {
         match self {
-            // Fails if nobody waits any longer.
+            // Fails if the caller no longer waits.
             Self::Awaited(sender) => drop(sender.send(outcome)),
             Self::Called(call) => call(outcome),
         }

@@ -1,7 +1,7 @@
 //! The output of a child, lent to an event loop that reads it itself, so that no other thread wakes for an answer.
 //!
 //! ```text
-//!   ClientPump ── LentOutput ──▶ the task of the server: lines are read by whoever holds its lock
+//!   ClientPump ── LentOutput ──▶ the task of the server: its lines are read under its lock
 //!              ◀── dropped ───┘
 //! ```
 //!

@@ -159,7 +159,7 @@ fn some(
     Err(wrong(&format!("lines from 1 to {there}")))
 }
 
-/// Reads the rest of a file of which `done` bytes were read, for as long as `take` wants more.
+/// Reads the rest of a file after its first `done` bytes, for as long as `take` wants more.
 fn pieces(
     opened: OpenedFile,
     mut done: u64,

@@ -130,7 +130,7 @@ fn a_loop_reads_answers_itself() {
     assert!(own.pumped > before && quiet > 0, "{quiet} of 200");
 }
 
-/// A loop that is closed, or blocked, delays nothing for long; another thread that is told goes on.
+/// A loop that is closed or blocked delays no answer for long: another thread reads it.
 #[test]
 fn what_a_loop_does_not_read_is_read_for_it() {
     let mut own = Loop::new();
