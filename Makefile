@@ -148,7 +148,7 @@ check-rust: setup
 		--features "$$feature" -- -D warnings || { echo "the feature $$feature alone" >&2; exit 1; }; done
 	@for feature in "" redis nats; do cargo clippy --quiet -p mcp-resources-bus --no-default-features \
 		--features "$$feature" -- -D warnings || { echo "the feature $$feature alone" >&2; exit 1; }; done
-	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
+	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --lib --examples # with the features of the lints
 
 check-python: setup
 	$(call step,Python: format lints types stubs)

@@ -1,6 +1,6 @@
 //! Answers of an HTTP API, under a scheme of our own, so that clients ask this server and not the API.
 //!
-//! api://users/{id}  GET <base>/users/<id>
+//! `api://users/{id}` is `GET <base>/users/<id>`.
 //!
 //!     cargo run --example http_api -- http://127.0.0.1:8080      (or API_BASE_URL in the environment)
 
