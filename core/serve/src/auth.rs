@@ -256,7 +256,7 @@ impl TlsSection {
     pub(crate) fn open(&self, folder: &Path, log: &ConfigLog) -> Result<CertificateFiles, String> {
         let cert = folder.join(&self.cert);
         let key = folder.join(&self.key);
-        let seen = [FileState::of(&cert), FileState::of(&key)];
+        let seen = [FileState::at(&cert), FileState::at(&key)];
         for (name, file) in [("cert", &cert), ("key", &key)] {
             if fs::metadata(file).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
                 let fix = "it does not exist; create it, or name another file";
@@ -312,7 +312,7 @@ pub(crate) struct FileState {
 
 impl FileState {
     /// `None` if the file cannot be looked at.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
     }
@@ -334,7 +334,7 @@ impl TokenFile {
     fn open(path: PathBuf, log: &ConfigLog) -> Result<Arc<Self>, String> {
         let named = |reason: String| format!("auth.tokens: {}: {reason}", path.display());
         // Before the file is read, so that no later change is taken for this one.
-        let seen = FileState::of(&path);
+        let seen = FileState::at(&path);
         let entries = read_tokens(&path).map_err(named)?;
         if is_open_to_others(&path) {
             let text = "others than its owner can read or change it; run: chmod 600";
@@ -349,7 +349,7 @@ impl TokenFile {
     /// # Errors
     /// The reason, once for each state of the file. The tokens stay what they were.
     pub(crate) fn refresh(&self) -> Result<Vec<String>, String> {
-        let seen = FileState::of(&self.path);
+        let seen = FileState::at(&self.path);
         if self.current.lock().seen == seen {
             return Ok(Vec::new());
         }
@@ -450,7 +450,7 @@ impl CertificateFiles {
     /// # Errors
     /// The reason, once for each state of the files. The certificate stays what it was.
     pub(crate) fn refresh(&mut self) -> Result<bool, String> {
-        let seen = [FileState::of(&self.cert), FileState::of(&self.key)];
+        let seen = [FileState::at(&self.cert), FileState::at(&self.key)];
         if self.seen == seen {
             return Ok(false);
         }

@@ -130,7 +130,7 @@ impl ServeDocument {
     /// One sentence that names the file, and the key in it.
     pub fn of_file(path: &Path) -> Result<Self, String> {
         let named = |reason: String| format!("{}: {reason}", path.display());
-        let seen = FileState::of(path);
+        let seen = FileState::at(path);
         let folder = folder_of(path);
         let value = document_value(path).and_then(|value| secrets::resolved(value, folder)).map_err(named)?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());

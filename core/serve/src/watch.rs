@@ -91,7 +91,7 @@ impl ServeWatch {
         };
         drop(running);
         // Without a thread, the configuration stays what it is.
-        if let Ok(begun) = begin(self.shared.clone(), FileState::of(&self.shared.path)) {
+        if let Ok(begun) = begin(self.shared.clone(), FileState::at(&self.shared.path)) {
             *orders = begun;
         }
     }
@@ -147,13 +147,13 @@ impl WatchedDocument {
 
     /// The file as it is now.
     pub fn new(path: &std::path::Path) -> Self {
-        let seen = FileState::of(path);
+        let seen = FileState::at(path);
         Self { read: seen, last: seen }
     }
 
     /// Whether the file is another one, and no longer being written. A file that is not there has not changed.
     pub fn has_changed(&mut self, path: &std::path::Path) -> bool {
-        let now = FileState::of(path);
+        let now = FileState::at(path);
         let is_settled = now.is_some() && now == self.last;
         self.last = now;
         if is_settled && now != self.read {

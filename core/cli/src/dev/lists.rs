@@ -65,7 +65,7 @@ impl ServerLists {
     ///
     /// # Errors
     /// A sentence: it does not start, or does not answer.
-    pub(super) async fn of(command: &[String]) -> Result<Self, String> {
+    pub(super) async fn from_command(command: &[String]) -> Result<Self, String> {
         let (program, words) = command.split_first().ok_or("no command")?;
         let builder = Client::builder().server("dev", Target::command(program, words));
         let client = builder.info("mcp-resources dev", env!("CARGO_PKG_VERSION")).connect();

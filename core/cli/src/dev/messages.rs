@@ -100,7 +100,7 @@ impl RelayedMessage {
         let hidden = |name: &str| param("_meta").and_then(|hidden| hidden.get(name)).map(Value::to_string);
         let kind = match (method.as_str(), &id) {
             ("", _) => RelayedKind::Answer,
-            (method, Some(_)) => RelayedKind::Request(RequestKind::of(method)),
+            (method, Some(_)) => RelayedKind::Request(RequestKind::from_method(method)),
             (INITIALIZED, None) => RelayedKind::Initialized,
             (CANCELLED, None) => RelayedKind::Cancelled,
             (ACKNOWLEDGED, None) => RelayedKind::Acknowledged,
@@ -147,7 +147,7 @@ impl RelayedMessage {
 }
 
 impl RequestKind {
-    fn of(method: &str) -> Self {
+    fn from_method(method: &str) -> Self {
         match method {
             INITIALIZE => Self::Initialize,
             SUBSCRIBE => Self::Subscribe,

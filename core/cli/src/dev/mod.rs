@@ -139,7 +139,7 @@ async fn follow(plan: &DevPlan, states: &watch::Sender<DevState>) {
     let mut before: Option<ServerLists> = None;
     let mut cause: Option<String> = None;
     loop {
-        match ServerLists::of(&plan.command).await {
+        match ServerLists::from_command(&plan.command).await {
             Ok(now) => {
                 let change = before.as_ref().map(|before| before.change_to(&now)).unwrap_or_default();
                 match &cause {

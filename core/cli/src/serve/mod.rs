@@ -168,7 +168,7 @@ fn open(document: ServeDocument) -> Result<OpenedConfig, Failed> {
 
 /// Makes the server, and looks at its files from now on.
 fn begin(opened: OpenedConfig, args: &Serve) -> Result<(ResourceServer, Option<ServeWatch>), Failed> {
-    let notify = notify::Notify::of(opened.document(), args);
+    let notify = notify::Notify::from_document(opened.document(), args);
     let begun = mcp_resources_serve::begin(opened, args.watch_config, |builder, tools| {
         let builder = notify.iter().fold(builder, |builder, notify| notify.offer(builder));
         builder.expose_as_tools(tools && !args.no_tools).metrics(args.status.is_some()).diagnostics(

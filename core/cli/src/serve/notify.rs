@@ -33,7 +33,7 @@ struct NotifiedServer {
 
 impl Notify {
     /// `None` if no caller may report a change: over stdio, and with `--public`, where callers are not authenticated.
-    pub(super) fn of(document: &ServeDocument, args: &Serve) -> Option<Self> {
+    pub(super) fn from_document(document: &ServeDocument, args: &Serve) -> Option<Self> {
         let needs_scope = document.has_auth();
         let is_offered = args.http.is_some() && (needs_scope || !args.public);
         is_offered.then(|| Self { needs_scope, server: Arc::default() })

@@ -82,7 +82,7 @@ impl MessageSeal {
         let mut size = HEAD;
         let mut lost = waiting.has_lost;
         for change in &waiting.changes {
-            let text = ChangeText::of(change);
+            let text = ChangeText::from_change(change);
             let length = serde_json::to_vec(&text).map_or(usize::MAX, |text| text.len() + 1);
             if length > PLAIN - HEAD {
                 // A URI of nearly 48 KiB: the others announce everything instead.
@@ -126,7 +126,7 @@ impl MessageSeal {
 }
 
 impl<'m> ChangeText<'m> {
-    fn of(change: &'m SharedChange) -> Self {
+    fn from_change(change: &'m SharedChange) -> Self {
         let (kind, of, principal): (_, Cow<'m, str>, _) = match change {
             SharedChange::Updated { uri, principal } => ("updated", (&**uri).into(), principal.as_deref()),
             SharedChange::Lists { kinds, principal } => {

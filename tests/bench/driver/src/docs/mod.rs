@@ -40,7 +40,7 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
 
 /// From the first search to one that has seen all pages.
 fn build(searcher: &mut Searcher) -> Result<Figures, Box<dyn Error>> {
-    let query = Query::of("the");
+    let query = Query::from_words("the");
     let cpu = searcher.server.cpu_ns()?;
     let start = Instant::now();
     let mut first = None;
@@ -136,7 +136,7 @@ fn edited(
     number: u64,
 ) -> Result<Duration, Box<dyn Error>> {
     let word = format!("zqx{number}edited");
-    let query = Query::of(&word).expecting(Expected::Any);
+    let query = Query::from_words(&word).expecting(Expected::Any);
     let after = [before, format!("\nWhat was edited: {word} と検索する。\n").as_bytes()].concat();
     let start = Instant::now();
     fs::write(path, after)?;

@@ -69,7 +69,7 @@ pub(super) enum Expected {
 }
 
 impl Query {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_words(text: &str) -> Self {
         Self { text: text.to_owned(), options: "", expected: Expected::Hits }
     }
 
@@ -121,9 +121,10 @@ pub(super) fn all() -> Vec<Query> {
         [2_usize, 8, 30].map(|rank| format!("{} {}", at(&words.english, rank), at(&words.english, rank + 3)));
     let several = [2_usize, 8, 30]
         .map(|rank| format!("{} {}", at(&words.japanese, rank), at(&words.japanese, rank + 3)));
-    let mut all: Vec<Query> = ranked.chain(pairs).chain(several).map(|text| Query::of(&text)).collect();
-    all.extend(OTHERS.iter().map(|text| Query::of(text)));
-    all.extend(NOTHING.iter().map(|text| Query::of(text).expecting(Expected::Nothing)));
+    let mut all: Vec<Query> =
+        ranked.chain(pairs).chain(several).map(|text| Query::from_words(&text)).collect();
+    all.extend(OTHERS.iter().map(|text| Query::from_words(text)));
+    all.extend(NOTHING.iter().map(|text| Query::from_words(text).expecting(Expected::Nothing)));
     for (text, options) in [
         ("API設定", ""),
         ("全文検索の設定", ""),
@@ -134,7 +135,7 @@ pub(super) fn all() -> Vec<Query> {
         ("の", "&lang=en"),
         ("検索", "&k=1"),
     ] {
-        all.push(Query { options, expected: Expected::Any, ..Query::of(text) });
+        all.push(Query { options, expected: Expected::Any, ..Query::from_words(text) });
     }
     all
 }
@@ -147,6 +148,6 @@ mod tests {
     fn searches_are_many_and_encoded() {
         let all = all();
         assert!(all.len() >= 80, "{}", all.len());
-        assert_eq!(Query::of("a 検").uri(), "docs:///handbook/search?q=a%20%E6%A4%9C");
+        assert_eq!(Query::from_words("a 検").uri(), "docs:///handbook/search?q=a%20%E6%A4%9C");
     }
 }
