@@ -5,7 +5,7 @@ pub(super) const GITIGNORE: &[u8] = b".gitignore";
 /// The directory of a repository, or the file that says where it is.
 pub(super) const GIT: &[u8] = b".git";
 
-/// What is known of the names in a directory. By default, nothing is, and each name must be looked for.
+/// The names that a directory is known to lack. By default, nothing is known, and each name must be looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DirectoryNames {
     /// Whether there is no `.git`.

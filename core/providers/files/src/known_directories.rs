@@ -63,7 +63,7 @@ impl KnownDirectories {
         Self { kept: Mutex::default(), settled }
     }
 
-    /// What the directories on the path of an entry lack now. `path` is a real one: no component is a link.
+    /// The names that the directories on the path of an entry lack now. `path` is a real one: no component is a link.
     pub(super) fn names(&self, root: &RootDirectory, path: &[u8]) -> PathNames {
         let mut names = Vec::new();
         let mut at = 0;

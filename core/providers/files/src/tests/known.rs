@@ -113,7 +113,7 @@ fn nothing_is_learned_of_another_directory() {
     }
 }
 
-/// What is known of the root's names after a look for `name`.
+/// The names that the root is known to lack after a look for `name`.
 fn names_in(tree: &Tree, known: &KnownDirectories, name: &str) -> DirectoryNames {
     known.names(&tree.open().unwrap(), name.as_bytes()).at(0)
 }
