@@ -12,7 +12,7 @@ use mcp_resources_runtime::transport::{EventHandler, Peer};
 use std::sync::{Arc, Weak};
 use std::task::Wake;
 
-/// The data of one request, in reused buffers.
+/// The way of such answers to one client.
 pub(crate) struct Elsewhere {
     woken: Arc<Woken>,
     /// It holds nothing: answers of a client that is gone go nowhere.

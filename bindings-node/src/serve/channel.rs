@@ -28,7 +28,7 @@ pub struct QuickInput<'env> {
     pub flush: Function<'env, (), ()>,
 }
 
-/// The data of one request, in reused buffers.
+/// One client of a server over a pipe.
 #[napi]
 pub struct Channel {
     pub(crate) link: Rc<Link>,

@@ -28,7 +28,7 @@ struct Known {
     callee: Option<Arc<Callee>>,
 }
 
-/// The data of one request, in reused buffers.
+/// The client of one pipe, with its open requests.
 pub(crate) struct Link {
     own: Weak<Self>,
     pub(crate) shared: Shared,

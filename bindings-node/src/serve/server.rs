@@ -29,7 +29,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data of one request, in reused buffers.
+/// A server of resources.
 #[napi]
 pub struct Server {
     pub(crate) state: Rc<ServerState>,

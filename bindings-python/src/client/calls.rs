@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The data of one request, in reused buffers.
+/// The client, and its calls that are open.
 pub(crate) struct Calls {
     queue: Owned<ClientQueue>,
     pub(crate) waker: Arc<LoopWaker>,

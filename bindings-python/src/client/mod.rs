@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Maximum time that the end of the process waits for servers to end.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// The data of one request, in reused buffers.
+/// A client of servers.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]
 pub struct Caller {
     calls: Arc<Calls>,

@@ -33,7 +33,7 @@ pub(crate) struct Link {
 /// A link, and that this thread is in the interpreter.
 pub(crate) struct Attached<'l, 'py>(&'l Arc<Link>, Python<'py>);
 
-/// The data of one request, in reused buffers.
+/// One client of a server over a pipe.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Channel {
     link: Arc<Link>,

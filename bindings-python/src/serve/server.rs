@@ -32,7 +32,7 @@ use pyo3::types::{PyDict, PyString};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The data of one request, in reused buffers.
+/// A server of resources.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]
 pub struct Server {
     pub(crate) state: Arc<ServerState>,

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Arc, Weak};
 
-/// The data of one request, in reused buffers.
+/// One HTTP endpoint.
 pub(crate) struct Web {
     pub(crate) runtime: Runtime,
     pub(crate) side: HttpSide,

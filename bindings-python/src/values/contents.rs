@@ -27,7 +27,7 @@ static PAGE: Import = Import::new("mcp_resources.results", "page");
 static METHOD: Import = Import::new("mcp_resources.results", "method");
 static NAMED: Import = Import::new("mcp_resources.blocks", "result_parts");
 
-/// The data of one request, in reused buffers.
+/// The result of a handler.
 pub(crate) enum HandlerResult {
     /// Contents in Python objects.
     Contents {

@@ -117,7 +117,7 @@ fn fingerprint_of_lists(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
     Ok(Fingerprint::from_value((handle.head()?.is_some(), names)))
 }
 
-/// The endpoints of one declaration at run time.
+/// The repositories of one declaration, to be tracked.
 #[derive(Debug)]
 pub(super) struct GitSource(Vec<Arc<GitRepository>>);
 

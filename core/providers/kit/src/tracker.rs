@@ -95,7 +95,7 @@ pub trait TrackedSource: Send + Sync + Sized + 'static {
     fn forget(&self) {}
 }
 
-/// The endpoints of one declaration at run time.
+/// Looks at a source while something of it is watched, and reports what has changed.
 #[derive(Debug)]
 pub struct Tracker<S: TrackedSource> {
     pub source: S,

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The endpoints of one declaration at run time.
+/// The rows and tables of one database, to be tracked.
 #[derive(Debug)]
 pub(super) struct RowSource {
     number: usize,

@@ -42,7 +42,7 @@ pub(super) struct SkillRoot {
     pub(super) folder: Folder,
 }
 
-/// The endpoints of one declaration at run time.
+/// The skills below the roots of one declaration.
 #[derive(Debug, Default)]
 pub(super) struct SkillLibrary {
     pub(super) roots: Vec<SkillRoot>,

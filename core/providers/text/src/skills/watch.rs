@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// The pause after a look, in times of its duration: the thread takes a twentieth of a processor at most.
 const REST: u32 = 19;
 
-/// The endpoints of one declaration at run time.
+/// The skills of one declaration, to be tracked.
 #[derive(Debug)]
 pub(super) struct SkillSource(pub(super) Arc<SkillLibrary>);
 
