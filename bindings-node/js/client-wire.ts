@@ -10,8 +10,10 @@ import {
   type QuickClient,
   type ScopeFields,
 } from './binding.js';
+import { isBun } from './bun.js';
 import { isObject, shown } from './check.js';
 import type { Callbacks, CallOptions, ClientFields } from './client-options.js';
+import { LentOutputs } from './client-output.js';
 import { Progress, Question } from './client-values.js';
 import {
   AccessDeniedError,
@@ -40,6 +42,7 @@ export class Wire {
   readonly #calls = new Map<number, Call>();
   readonly #reports = new Map<number, NonNullable<CallOptions['onProgress']>>();
   readonly #asked = new Map<number, AbortController>();
+  readonly #outputs: LentOutputs;
   /** The name of the server, if there is only one. */
   readonly #server: string | undefined;
   #last = 0;
@@ -47,7 +50,11 @@ export class Wire {
   constructor(fields: ClientFields, callbacks: Callbacks) {
     this.#callbacks = callbacks;
     this.native = translated(() => new binding.NativeClient(fields, Wire.#looking(new WeakRef(this))));
-    this.quick = this.native.quick();
+    this.#outputs = new LentOutputs({
+      received: (loan, count) => this.#arrived(this.quick.received(loan, count)),
+      returned: (loan) => this.native.returned(loan),
+    });
+    this.quick = this.native.quick(this.#outputs.buffer, !isBun());
     const { servers } = this.native;
     this.#server = servers.length === 1 ? servers[0] : undefined;
   }
@@ -134,7 +141,11 @@ export class Wire {
   }
 
   #look(): void {
-    for (const arrival of this.quick.take()) {
+    this.#arrived(this.quick.take());
+  }
+
+  #arrived(arrivals: readonly Arrival[]): void {
+    for (const arrival of arrivals) {
       switch (arrival.kind) {
         case ArrivalKind.Progress:
           this.#progressed(arrival);
@@ -147,6 +158,12 @@ export class Wire {
           break;
         case ArrivalKind.Note:
           this.#noted(arrival);
+          break;
+        case ArrivalKind.Lent:
+          this.#outputs.lend(arrival.id, arrival.count ?? -1);
+          break;
+        case ArrivalKind.Recalled:
+          this.#outputs.giveBack(arrival.id);
           break;
         default:
           this.#end(arrival);

@@ -8,6 +8,7 @@ use mcp_resources_engine::connection::{Completion, Contents, PlainContents};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::borrow::Cow;
+use std::os::fd::IntoRawFd;
 
 /// The kind of an arrival. JavaScript imports its numbers from here.
 #[napi]
@@ -40,6 +41,10 @@ pub enum ArrivalKind {
     Withdrawn,
     /// A note of a server, for the log.
     Note,
+    /// The output of a server, to be read here: a loan.
+    Lent,
+    /// A loan that is to be returned.
+    Recalled,
 }
 
 /// An event of the client's queue, for the event loop.
@@ -66,7 +71,7 @@ pub struct Arrival {
     pub details: Option<Vec<String>>,
     /// Values of a completion.
     pub values: Option<Vec<String>>,
-    /// The code of an error; how much there is of something.
+    /// The code of an error; how much there is of something; a descriptor, which the receiver closes.
     pub count: Option<f64>,
     /// The total.
     pub total: Option<f64>,
@@ -124,6 +129,12 @@ fn converted(news: ClientEvent) -> Arrival {
         ClientEvent::Note(server, note) => {
             Arrival { kind: ArrivalKind::Note, server: Some(server), text: Some(note), ..Arrival::default() }
         }
+        ClientEvent::Lent(output) => Arrival {
+            kind: ArrivalKind::Lent,
+            count: Some(f64::from(output.into_raw_fd())),
+            ..Arrival::default()
+        },
+        ClientEvent::Recalled => Arrival { kind: ArrivalKind::Recalled, ..Arrival::default() },
     }
 }
 

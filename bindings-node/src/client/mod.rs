@@ -51,6 +51,9 @@ pub struct QuickClient<'env> {
     /// Takes the events.
     #[napi(ts_type = "() => Arrival[]")]
     pub take: Function<'env, (), Vec<Arrival>>,
+    /// Takes this number of bytes of a loan, which are in the buffer, and then the events.
+    #[napi(ts_type = "(loan: number, count: number) => Arrival[]")]
+    pub received: Function<'env, (), Vec<Arrival>>,
 }
 
 /// The client, and what wakes the loop for it.
@@ -73,9 +76,12 @@ impl NativeClient {
         Ok(Self { calls: Rc::new(Calls { queue, wake_loop }), socket: RefCell::new(socket) })
     }
 
-    /// The functions that are called most.
+    /// The functions that are called most. `buffer` is for what the loop reads of servers, if `reads` says that it can.
     #[napi]
-    pub fn quick<'env>(&self, env: &'env Env) -> Result<QuickClient<'env>> {
+    pub fn quick<'env>(&self, env: &'env Env, buffer: Uint8Array, reads: bool) -> Result<QuickClient<'env>> {
+        if reads {
+            self.calls.queue.read_on_loop();
+        }
         Ok(QuickClient {
             read: function(env, &self.calls, "read", |calls, given| {
                 let (call, uri): (f64, String) = (given.get(0)?, given.get(1)?);
@@ -85,6 +91,11 @@ impl NativeClient {
                 Ok(())
             })?,
             take: function(env, &self.calls, "take", |calls, _| Ok(calls.take()))?,
+            received: function(env, &self.calls, "received", move |calls, given| {
+                let (loan, count): (f64, u32) = (given.get(0)?, given.get(1)?);
+                calls.queue.received(numbered(loan), buffer.get(..count as usize).unwrap_or_default());
+                Ok(calls.take())
+            })?,
         })
     }
 
@@ -154,6 +165,12 @@ impl NativeClient {
     #[napi(catch_unwind)]
     pub fn list_changes(&self) -> NativeStream {
         self.stream(self.calls.queue.list_changes())
+    }
+
+    /// The loop reads no more of this loan.
+    #[napi(catch_unwind)]
+    pub fn returned(&self, loan: f64) {
+        self.calls.queue.returned(numbered(loan));
     }
 
     /// Takes a call back.

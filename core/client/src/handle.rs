@@ -5,7 +5,7 @@ use crate::config::ConfigError;
 use crate::hooks::{Heard, Hooks, ProgressFn};
 use crate::link::ServerHandle;
 use crate::listing::{Listing, ListingKind};
-use crate::transport::LoopPipes;
+use crate::transport::LoopReader;
 use crate::watch::{Watch, WatchLocation};
 use crate::watching::ClientWatching;
 use mcp_resources_engine::client::{
@@ -328,7 +328,7 @@ impl Client {
     pub(super) fn read_directly<F>(
         &self,
         uri: &str,
-        pipes: Option<&Arc<LoopPipes>>,
+        reader: Option<&LoopReader>,
         done: impl FnOnce() -> F,
     ) -> Option<(Arc<ServerHandle>, u64)>
     where
@@ -347,7 +347,7 @@ impl Client {
         };
         let (options, progress) = self.options();
         let id =
-            direct.call(ClientCall::Read { uri: uri.into() }, options, progress, Box::new(outcome), pipes);
+            direct.call(ClientCall::Read { uri: uri.into() }, options, progress, Box::new(outcome), reader);
         Some((link.clone(), id))
     }
 
@@ -358,6 +358,16 @@ impl Client {
             has_read |= link.pump();
         }
         has_read
+    }
+
+    /// Takes what a loop has read that reads by itself.
+    pub(super) fn received(&self, loan: u64, bytes: &[u8]) {
+        self.inner.links.iter().any(|link| link.received(loan, bytes));
+    }
+
+    /// Takes a loan back from a loop that reads by itself, and has stopped.
+    pub(super) fn returned(&self, loan: u64) {
+        self.inner.links.iter().any(|link| link.returned(loan));
     }
 
     /// Watches a resource on the server that has it, or on the first allowed one if none has it.

@@ -7,7 +7,7 @@ mod direct;
 
 use crate::hooks::{Answers, HearFn, Heard, Hooks, ProgressFn};
 use crate::target::{ClientCredentials, Target};
-use crate::transport::{ClientTransport, Inbound, LentOutput, LoopPipes};
+use crate::transport::{ClientTransport, Inbound, LentOutput, LoopReader};
 use crate::watching::ClientWatching;
 use mcp_resources_engine::client::{
     Access, CallOptions, ClientCall, ClientError, ClientOutcome, ClientQuestion, Effect, Failure, Lost,
@@ -45,19 +45,40 @@ pub(super) struct ServerHandle {
     /// The number of commands that the task has not begun to carry out.
     queued: Arc<AtomicUsize>,
     task: Arc<Mutex<LinkTask>>,
+    inbox: Arc<Mutex<LoopInbox>>,
     next: AtomicU64,
 }
 
 /// A command of a handle to the task.
 enum LinkCommand {
-    Call { id: u64, call: ClientCall, options: CallOptions, waiter: CallWaiter },
+    Call {
+        id: u64,
+        call: ClientCall,
+        options: CallOptions,
+        waiter: CallWaiter,
+    },
     Cancel(u64),
-    Watch { id: u64, uri: String, watching: Arc<ClientWatching> },
-    Hear { id: u64, uri: String, hearer: HearFn },
+    Watch {
+        id: u64,
+        uri: String,
+        watching: Arc<ClientWatching>,
+    },
+    Hear {
+        id: u64,
+        uri: String,
+        hearer: HearFn,
+    },
     Unwatch(u64),
     WatchLists,
     About(AboutSender),
-    Answer { question: u64, answer: Result<String, String> },
+    Answer {
+        question: u64,
+        answer: Result<String, String>,
+    },
+    /// The loop has left something in the inbox.
+    Unread,
+    /// The loop returns the loan with this number.
+    Returned(u64),
     Close(oneshot::Sender<()>),
 }
 
@@ -91,6 +112,7 @@ impl ServerHandle {
     ) -> Self {
         let (commands, receiver) = unbounded_channel();
         let queued = Arc::new(AtomicUsize::new(0));
+        let inbox = Arc::<Mutex<LoopInbox>>::default();
         let (name, access) = (options.server.clone(), options.access.clone());
         let task = Arc::new(Mutex::new(LinkTask {
             runtime: runtime.clone(),
@@ -98,6 +120,7 @@ impl ServerHandle {
             waker: None,
             effects: Vec::new(),
             loan: Loan::default(),
+            inbox: inbox.clone(),
             takes_inbound_first: false,
             has_ended: false,
             longest: options.limits.message,
@@ -120,7 +143,7 @@ impl ServerHandle {
             closing: Vec::new(),
         }));
         runtime.spawn(LinkTask::run(task.clone(), receiver));
-        Self { name, access, commands, queued, task, next: AtomicU64::new(1) }
+        Self { name, access, commands, queued, task, inbox, next: AtomicU64::new(1) }
     }
 
     /// Makes a call. Dropping the future cancels the call.
@@ -214,14 +237,22 @@ type OpeningTransport = Pin<Box<dyn Future<Output = Result<ClientTransport, Stri
 #[derive(Debug, Default)]
 struct Loan {
     output: Option<LentOutput>,
-    /// The descriptors that the loop waits for, once the output was asked for.
-    wanted: Option<Arc<LoopPipes>>,
+    /// The loop that is to have it, once it was asked for.
+    wanted: Option<LoopReader>,
     /// The number of calls in a row that were alone, and made directly.
     in_a_row: u32,
     /// The number of times that the loop has called or read.
     uses: u64,
     /// When to check whether it is used, and how often it was at the check before.
     check: Option<(u64, Pin<Box<Sleep>>)>,
+}
+
+/// The bytes of a loop that reads by itself, if it finds the task locked.
+#[derive(Debug, Default)]
+struct LoopInbox {
+    /// The number of the loan, if there is one.
+    loan: Option<u64>,
+    unread: Vec<u8>,
 }
 
 /// Sends answers to questions. Weak, so that it does not keep the task alive.
@@ -240,6 +271,7 @@ struct LinkTask {
     /// Empty, and reused.
     effects: Vec<Effect>,
     loan: Loan,
+    inbox: Arc<Mutex<LoopInbox>>,
     /// Alternates, so that neither messages nor commands wait for ever.
     takes_inbound_first: bool,
     has_ended: bool,
@@ -466,6 +498,8 @@ impl LinkTask {
                 let answer = answer.as_deref().map_err(String::as_str);
                 self.machine.answer(question, answer, now, out);
             }
+            LinkCommand::Unread => drop(self.read_lent(out)),
+            LinkCommand::Returned(loan) => self.returned(loan, out),
             LinkCommand::Close(_) => {}
         }
     }
@@ -473,7 +507,7 @@ impl LinkTask {
     /// Handles the loss of the transport; anything it still delivers is ignored.
     fn lost(&mut self, lost: &Lost, now: Now, out: &mut Vec<Effect>) {
         self.inbound = None;
-        self.loan = Loan::default();
+        self.drop_loan();
         if let Some(transport) = self.transport.take() {
             self.retire(transport);
         }
@@ -518,7 +552,7 @@ impl LinkTask {
                     self.say_lost(&why);
                     self.inbound = None;
                     self.opening = None;
-                    self.loan = Loan::default();
+                    self.drop_loan();
                     if let Some(transport) = self.transport.take() {
                         self.retire(transport);
                     }
@@ -618,7 +652,7 @@ impl LinkTask {
         }
         self.opening = None;
         self.inbound = None;
-        self.loan = Loan::default();
+        self.drop_loan();
         // Handles of the server keep this state: nothing of the program is kept in it.
         self.waiters.clear();
         self.watchings.clear();
@@ -643,8 +677,8 @@ fn poll_inbound(inbound: &mut Option<Receiver<Inbound>>, context: &mut Context<'
     inbound.as_mut().map_or(Poll::Pending, |inbound| inbound.poll_recv(context))
 }
 
-fn locked(task: &Mutex<LinkTask>) -> MutexGuard<'_, LinkTask> {
-    task.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for LinkTask {

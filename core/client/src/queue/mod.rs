@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A read that is alone is written on the loop's thread. A loop that waits for [`LoopPipes`] also reads its answer there, with
-//! [`ClientQueue::pump`], and no other thread wakes.
+//! [`ClientQueue::pump`], and no other thread wakes. A loop that waits for nothing but what it reads passes on the bytes, with
+//! [`ClientQueue::received`].
 //!
 //! Law: the client's thread never blocks here, and never runs code of the other language.
 
@@ -24,6 +25,7 @@ use crate::handle::{Client, ListChanges, ListScope};
 use crate::hooks::ProgressFn;
 use crate::link::ServerHandle;
 use crate::listing::Listing;
+use crate::transport::{LoanNews, LoopReader};
 use crate::watch::Watch;
 use mcp_resources_engine::client::{
     Change, ClientError, ClientQuestion, Failure, Listed, Progress, ServerAbout,
@@ -50,8 +52,8 @@ pub struct ClientQueue {
     runtime: Handle,
     table: Arc<EventTable>,
     calls: Mutex<HashMap<u64, QueuedCall>>,
-    /// Set for a loop that waits for servers itself.
-    pipes: OnceLock<Arc<LoopPipes>>,
+    /// Set for a loop that reads from servers.
+    reader: OnceLock<LoopReader>,
 }
 
 /// An open call: a task of its own, or a call that the loop's thread has made.
@@ -92,6 +94,11 @@ pub enum ClientEvent {
     Withdrawn,
     /// A server, and a note about it.
     Note(String, String),
+    /// The loop is to read from this descriptor, until it is asked to return the loan with this number: see
+    /// [`ClientQueue::read_on_loop`].
+    Lent(OwnedFd),
+    /// The loan with this number is to be returned, if it was not.
+    Recalled,
 }
 
 /// Options of one call.
@@ -149,7 +156,9 @@ struct WaitingEvents {
 impl ClientEvent {
     /// Whether it is the last event of its call.
     pub fn is_end(&self) -> bool {
-        !matches!(self, Self::Progress(_) | Self::Question(..) | Self::Withdrawn | Self::Note(..))
+        let is_before =
+            matches!(self, Self::Progress(_) | Self::Question(..) | Self::Withdrawn | Self::Note(..));
+        !is_before && !matches!(self, Self::Lent(_) | Self::Recalled)
     }
 }
 
@@ -171,7 +180,7 @@ impl ClientQueue {
         });
         let (builder, far) = settings::builder(settings, &runtime, &table)?;
         let client = builder.runtime(runtime.clone()).connect()?;
-        Ok((Self { client, runtime, table, calls: Mutex::default(), pipes: OnceLock::new() }, far))
+        Ok((Self { client, runtime, table, calls: Mutex::default(), reader: OnceLock::new() }, far))
     }
 
     /// The client, for information that needs no request.
@@ -188,7 +197,7 @@ impl ClientQueue {
             let ending = self.ending(call);
             move |read: Result<_, _>| ending.end(read.map_or_else(ClientEvent::Failed, event))
         };
-        if let Some((link, id)) = client.read_directly(&uri, self.pipes.get(), ending) {
+        if let Some((link, id)) = client.read_directly(&uri, self.reader.get(), ending) {
             locked(&self.calls).insert(call, QueuedCall::Direct(link, id));
             return;
         }
@@ -200,17 +209,40 @@ impl ClientQueue {
     pub fn pipes(&self, wake: impl AsFd) -> Option<Arc<LoopPipes>> {
         let pipes = Arc::new(LoopPipes::new()?);
         pipes.add(wake).ok()?;
-        self.pipes.set(pipes.clone()).ok()?;
+        self.reader.set(LoopReader::Waits(pipes.clone())).ok()?;
         Some(pipes)
+    }
+
+    /// For a loop that can wait for a descriptor only by reading from it: while reads are alone, it gets [`ClientEvent::Lent`],
+    /// reads, and passes the bytes to [`ClientQueue::received`]. At the end of the descriptor, after an error, and at
+    /// [`ClientEvent::Recalled`], it stops reading, closes the descriptor, and calls [`ClientQueue::returned`].
+    pub fn read_on_loop(&self) {
+        let table = self.table.clone();
+        let tell = move |loan, news| {
+            let event = match news {
+                LoanNews::Begun(output) => ClientEvent::Lent(output),
+                LoanNews::Recalled => ClientEvent::Recalled,
+            };
+            table.put(loan, event);
+        };
+        // It has one already if this was called before.
+        let _ = self.reader.set(LoopReader::Reads(Arc::new(tell)));
+    }
+
+    /// Takes bytes of a loan. Call [`ClientQueue::take`] afterwards: `notify` is not called for what they bring.
+    pub fn received(&self, loan: u64, bytes: &[u8]) {
+        self.table.reading(|| self.client.received(loan, bytes));
+    }
+
+    /// Takes a loan back. Does nothing for one that is over.
+    pub fn returned(&self, loan: u64) {
+        self.client.returned(loan);
     }
 
     /// Reads what servers have sent, without waiting; returns whether that was anything. Call [`ClientQueue::take`] afterwards:
     /// `notify` is not called for what this has read.
     pub fn pump(&self) -> bool {
-        locked(&self.table.events).reader = Some(thread::current().id());
-        let has_read = self.client.pump();
-        locked(&self.table.events).reader = None;
-        has_read
+        self.table.reading(|| self.client.pump())
     }
 
     /// Completes a variable. `context` has the values chosen for other variables.
@@ -379,6 +411,14 @@ impl ClientSource {
 }
 
 impl EventTable {
+    /// Does something whose events this thread takes afterwards.
+    fn reading<R>(&self, read: impl FnOnce() -> R) -> R {
+        locked(&self.events).reader = Some(thread::current().id());
+        let result = read();
+        locked(&self.events).reader = None;
+        result
+    }
+
     fn put(&self, number: u64, event: ClientEvent) {
         let may_be_lost = matches!(event, ClientEvent::Note(..) | ClientEvent::Progress(_));
         let mut waiting = locked(&self.events);

@@ -1,18 +1,20 @@
 //! The output of a child, lent to an event loop that reads it itself, so that no other thread wakes for an answer.
 //!
 //! ```text
-//!   ClientPump ── LentOutput ──▶ the task of the server: its lines are read under its lock
+//!   ClientPump ── LentOutput ──▶ the task of the server: its lines are taken under its lock
 //!              ◀── dropped ───┘
 //! ```
 //!
 //! Law: one holder reads at a time. A loan that is dropped, for whatever reason, goes back to the pump with its unfinished
-//! line.
+//! line. A loop that reads a descriptor of its own is asked to return the loan; until it does, nothing else reads.
 
 use mcp_resources_engine::jsonrpc::{Line, Lines};
 use rustix::io::{Errno, read};
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
 /// The size of one read in bytes.
@@ -23,6 +25,24 @@ const UNFINISHED: usize = 256 * 1024;
 /// The descriptors that an event loop waits for, as one: itself readable while one of them is.
 #[derive(Debug)]
 pub struct LoopPipes(OwnedFd);
+
+/// The way in which an event loop gets the bytes of what it is lent.
+#[derive(Clone)]
+pub(crate) enum LoopReader {
+    /// The loop waits for these descriptors, and this crate reads.
+    Waits(Arc<LoopPipes>),
+    /// The loop reads, from a descriptor of its own. It is told of each loan, by its number.
+    Reads(Arc<dyn Fn(u64, LoanNews) + Send + Sync>),
+}
+
+/// News of a loan, for a loop that reads.
+#[derive(Debug)]
+pub(crate) enum LoanNews {
+    /// It begins with this descriptor.
+    Begun(OwnedFd),
+    /// It is to be returned.
+    Recalled,
+}
 
 /// The bytes of a stream as lines.
 #[derive(Debug)]
@@ -47,8 +67,11 @@ pub(crate) struct LentOutput {
     /// `None` once it went back.
     parts: Option<LoanParts>,
     back: Option<oneshot::Sender<LoanParts>>,
-    /// The descriptors among which it is watched.
-    pipes: Option<Arc<LoopPipes>>,
+    /// The loop that has it, once it has it.
+    reader: Option<LoopReader>,
+    /// The number of the loan, which no other has.
+    number: u64,
+    is_recalled: bool,
     /// The number of bytes that were read since the last whole line.
     unfinished: usize,
 }
@@ -132,25 +155,48 @@ impl PipeLines {
 impl LentOutput {
     /// Lends what was taken from the pump, which gets it back through the receiver.
     pub(super) fn new(parts: LoanParts) -> (Self, oneshot::Receiver<LoanParts>) {
+        static LOANS: AtomicU64 = AtomicU64::new(1);
         let (back, returned) = oneshot::channel();
-        (Self { parts: Some(parts), back: Some(back), pipes: None, unfinished: 0 }, returned)
+        let number = LOANS.fetch_add(1, Ordering::Relaxed);
+        let (parts, back) = (Some(parts), Some(back));
+        (Self { parts, back, reader: None, number, is_recalled: false, unfinished: 0 }, returned)
     }
 
-    /// Lets an event loop wait for it.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the loop reads, and nothing else may.
+    pub(crate) fn is_read_elsewhere(&self) -> bool {
+        matches!(self.reader, Some(LoopReader::Reads(_)))
+    }
+
+    /// Gives it to an event loop.
     ///
     /// # Errors
-    /// The system's; nothing is then waited for.
-    pub(crate) fn watched_by(&mut self, pipes: &Arc<LoopPipes>) -> io::Result<()> {
-        if let Some(LoanParts { output, .. }) = &self.parts {
-            pipes.add(output)?;
-            self.pipes = Some(pipes.clone());
+    /// The system's; the loop then has nothing.
+    pub(crate) fn give(&mut self, reader: &LoopReader) -> io::Result<()> {
+        let Some(LoanParts { output, .. }) = &self.parts else { return Ok(()) };
+        match reader {
+            LoopReader::Waits(pipes) => pipes.add(output)?,
+            LoopReader::Reads(tell) => tell(self.number, LoanNews::Begun(output.try_clone()?)),
         }
+        self.reader = Some(reader.clone());
         Ok(())
+    }
+
+    /// Asks the loop for it, once.
+    pub(crate) fn recall(&mut self) {
+        if let Some(LoopReader::Reads(tell)) = &self.reader
+            && !std::mem::replace(&mut self.is_recalled, true)
+        {
+            tell(self.number, LoanNews::Recalled);
+        }
     }
 
     /// Reads once, without waiting, and calls `each` with every whole line. Returns how many bytes were read; `None` if the
     /// pump must go on: the stream has ended, cannot be used further, or brings a long line.
-    pub(crate) fn read(&mut self, mut each: impl FnMut(&[u8])) -> Option<usize> {
+    pub(crate) fn read(&mut self, each: impl FnMut(&[u8])) -> Option<usize> {
         let LoanParts { output, lines } = self.parts.as_mut()?;
         let count = match read(output, lines.chunk.as_mut_slice()) {
             // The pump finds the end, or the error, again.
@@ -160,25 +206,55 @@ impl LentOutput {
             Err(_) => return None,
         };
         lines.push(count);
+        self.lines(count, each).then_some(count)
+    }
+
+    /// The loop has returned it.
+    pub(crate) fn returned(mut self) {
+        self.is_recalled = true;
+    }
+
+    /// Takes bytes that the loop has read, and calls `each` with every whole line.
+    pub(crate) fn take(&mut self, bytes: &[u8], each: impl FnMut(&[u8])) {
+        let Some(LoanParts { lines, .. }) = &mut self.parts else { return };
+        lines.lines.push(bytes);
+        if !self.lines(bytes.len(), each) {
+            self.recall();
+        }
+    }
+
+    /// Calls `each` with every whole line, after `count` bytes more. Returns whether the loop may go on.
+    fn lines(&mut self, count: usize, mut each: impl FnMut(&[u8])) -> bool {
+        let Some(LoanParts { lines, .. }) = &mut self.parts else { return false };
         self.unfinished += count;
         while let Some(line) = lines.next() {
             self.unfinished = 0;
             each(line);
         }
-        (lines.fault().is_none() && self.unfinished <= UNFINISHED).then_some(count)
+        lines.fault().is_none() && self.unfinished <= UNFINISHED
     }
 }
 
 /// It goes back.
 impl Drop for LentOutput {
     fn drop(&mut self) {
+        self.recall();
         let Some(parts) = self.parts.take() else { return };
-        if let Some(pipes) = self.pipes.take() {
+        if let Some(LoopReader::Waits(pipes)) = &self.reader {
             pipes.remove(&parts.output);
         }
         if let Some(back) = self.back.take() {
             // Fails if the pump has ended.
             let _ = back.send(parts);
         }
+    }
+}
+
+impl fmt::Debug for LoopReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Waits(_) => "Waits",
+            Self::Reads(_) => "Reads",
+        })
     }
 }
