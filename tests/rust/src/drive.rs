@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The folder that all files are in, which is the top of My Drive.
 pub const FOLDER: &str = "FOLDER";
 
-/// See the module.
+/// A server of files on loopback.
 #[derive(Debug)]
 pub struct LoopbackDrive {
     /// The addresses that replace Google's.

@@ -54,7 +54,7 @@ const INDEX: &str = "api:///";
 const ENDPOINT: &str = "api:///{name}/{endpoint}";
 const ITEM: &str = "api:///{name}/{endpoint}/{+id}";
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum ApiRoute {
         Index,
         Endpoints,

@@ -65,7 +65,7 @@ const PATHS: &str = "file:///{root}/{+path}";
 const LINES: &str = "file:///{root}/{+path}{?lines}";
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum FileRoute {
         Index,
         /// A root by the template.

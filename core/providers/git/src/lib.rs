@@ -86,7 +86,7 @@ const TREE: &str = "git:///{repo}/tree/{ref}/{+path}";
 const BLOB: &str = "git:///{repo}/blob/{ref}/{+path}";
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum GitRoute {
         Index,
         Status,

@@ -31,7 +31,7 @@ const ROOT: &str = "clock:///";
 const TEXT: &str = "text/plain";
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum ClockRoute {
         Now,
         Zones,

@@ -27,7 +27,7 @@ const INDEX: &str = "env:///";
 const NAME: &str = "env:///{name}";
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum EnvRoute {
         Index,
         Names,

@@ -23,7 +23,7 @@ pub(crate) struct Breaker {
     state: BreakerState,
 }
 
-/// See the module.
+/// The state, with the time in ms at which it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BreakerState {
     Closed { failures: u32 },

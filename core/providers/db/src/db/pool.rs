@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Interval between checks whether the client that waits for a session has left.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// See the module.
+/// The sessions of one database.
 pub(super) struct SessionPool {
     max: usize,
     state: Mutex<IdleSessions>,

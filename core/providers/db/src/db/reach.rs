@@ -16,7 +16,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// The most faults that are remembered as logged.
 const MOST_SAID: usize = 8;
 
-/// See the module.
+/// The pause between attempts to connect, and the faults that were logged.
 #[derive(Debug, Default)]
 pub(super) struct Reach(Mutex<ReachState>);
 

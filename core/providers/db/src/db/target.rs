@@ -13,7 +13,7 @@ pub(super) const TABLE: &str = "db:///{name}/{table}{?after,rows}";
 pub(super) const ROW: &str = "db:///{name}/{table}/{key}";
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     pub(super) enum DbRoute {
         Index,
         Schema,

@@ -45,7 +45,7 @@ const APPS: &str = "config:///{app}";
 const KEYS: &str = "config:///{app}/{+key}";
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum ConfigRoute {
         Index,
         Apps,

@@ -48,7 +48,7 @@ const SERIES: &str = "metrics:///{name}";
 const RANGES: &str = "metrics:///{name}{?from,to,step,format}";
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum MetricRoute {
         Index,
         Series,

@@ -53,7 +53,7 @@ const SEARCH: &str = "docs:///{site}/search/{+query}";
 const SEARCH_QUERY: &str = "docs:///{site}/search{?q,k,lang}";
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum DocsRoute {
         Index,
         /// A site by the template.

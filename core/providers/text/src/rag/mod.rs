@@ -68,7 +68,7 @@ const SEARCH_TOOL: &str = "rag_search";
 const FILE: &str = "gdrive:///{fileId}";
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum RagRoute {
         Index,
         /// A collection by the template.

@@ -52,7 +52,7 @@ const EXTENSION: &str = "io.modelcontextprotocol/skills";
 const SETTINGS: &str = r#"{"directoryRead":true}"#;
 
 routes! {
-    /// The parts of the provider.
+    /// The resources and templates of the provider.
     enum SkillRoute {
         Index,
         Paths,
