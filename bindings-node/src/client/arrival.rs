@@ -81,15 +81,15 @@ pub struct Arrival {
 
 impl Arrival {
     /// Converts an event of the call with this number.
-    pub(super) fn from_event(call: u64, news: ClientEvent) -> Self {
-        let mut arrival = converted(news);
+    pub(super) fn from_event(call: u64, event: ClientEvent) -> Self {
+        let mut arrival = converted(event);
         arrival.id = number(call);
         arrival
     }
 }
 
-fn converted(news: ClientEvent) -> Arrival {
-    match news {
+fn converted(event: ClientEvent) -> Arrival {
+    match event {
         ClientEvent::Done => Arrival::default(),
         ClientEvent::Failed(error) => failed(&error),
         ClientEvent::Contents(contents) => {

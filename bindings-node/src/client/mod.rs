@@ -222,7 +222,7 @@ impl Calls {
     fn take(&self) -> Vec<Arrival> {
         // First the wake_loop: what arrives from now on rings again.
         self.wake_loop.take();
-        self.queue.take().into_iter().map(|(call, news)| Arrival::from_event(call, news)).collect()
+        self.queue.take().into_iter().map(|(call, event)| Arrival::from_event(call, event)).collect()
     }
 }
 

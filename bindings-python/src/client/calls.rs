@@ -98,9 +98,9 @@ impl Calls {
         Ok(failures.map(|(name, error)| (name.to_string(), failure(py, &error, Some(&name)))).collect())
     }
 
-    fn deliver(&self, py: Python<'_>, number: u64, news: ClientEvent) -> PyResult<()> {
+    fn deliver(&self, py: Python<'_>, number: u64, event: ClientEvent) -> PyResult<()> {
         let callbacks = self.callbacks.bind(py);
-        match news {
+        match event {
             ClientEvent::Progress(Progress { progress, total, message }) => {
                 let report = lock(&self.reports).get(&number).map(|report| report.clone_ref(py));
                 if let Some(report) = report {
@@ -120,14 +120,14 @@ impl Calls {
     }
 
     /// Gives a call's outcome to whom waits for it.
-    fn finish(&self, py: Python<'_>, number: u64, news: ClientEvent) -> PyResult<()> {
+    fn finish(&self, py: Python<'_>, number: u64, event: ClientEvent) -> PyResult<()> {
         let _report = lock(&self.reports).remove(&number);
         let Some(Waiting { future, server }) = lock(&self.waiting).remove(&number) else { return Ok(()) };
         let future = future.bind(py);
         if future.call_method0(intern!(py, "done"))?.is_truthy()? {
             return Ok(());
         }
-        match object(py, news, server.as_deref()) {
+        match object(py, event, server.as_deref()) {
             Ok(value) => future.call_method1(intern!(py, "set_result"), (value,)).map(drop),
             Err(error) => future.call_method1(intern!(py, "set_exception"), (error,)).map(drop),
         }
@@ -156,9 +156,9 @@ impl LoopOwner for Calls {
     fn work(self: Arc<Self>, py: Python<'_>, _is_change: bool) -> PyResult<()> {
         self.waker.take();
         let Some(queue) = self.queue.get() else { return Ok(()) };
-        for (number, news) in queue.take() {
+        for (number, event) in queue.take() {
             // One that fails, such as a future of a loop that is closed, does not stop the others.
-            if let Err(error) = self.deliver(py, number, news) {
+            if let Err(error) = self.deliver(py, number, event) {
                 error.write_unraisable(py, None);
             }
         }

@@ -14,10 +14,10 @@ static FAILURE: Import = Import::new("mcp_resources.client", "failure");
 /// The result of a call. `server` is the one that was called, if there was only one.
 pub(crate) fn object<'py>(
     py: Python<'py>,
-    news: ClientEvent,
+    event: ClientEvent,
     server: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    match news {
+    match event {
         ClientEvent::Failed(error) => Err(failure(py, &error, server)),
         ClientEvent::Contents(contents) => read(py, contents),
         ClientEvent::Entries(contents) => entries(py, contents),

@@ -25,7 +25,7 @@ use crate::handle::{Client, ListChanges, ListScope};
 use crate::hooks::ProgressFn;
 use crate::link::ServerHandle;
 use crate::listing::Listing;
-use crate::transport::{LoanNews, LoopReader};
+use crate::transport::{LoanEvent, LoopReader};
 use crate::watch::Watch;
 use mcp_resources_engine::client::{
     Change, ClientError, ClientQuestion, Failure, Listed, Progress, ServerAbout,
@@ -218,10 +218,10 @@ impl ClientQueue {
     /// [`ClientEvent::Recalled`], it stops reading, closes the descriptor, and calls [`ClientQueue::returned`].
     pub fn read_on_loop(&self) {
         let table = self.table.clone();
-        let tell = move |loan, news| {
-            let event = match news {
-                LoanNews::Begun(output) => ClientEvent::Lent(output),
-                LoanNews::Recalled => ClientEvent::Recalled,
+        let tell = move |loan, event| {
+            let event = match event {
+                LoanEvent::Begun(output) => ClientEvent::Lent(output),
+                LoanEvent::Recalled => ClientEvent::Recalled,
             };
             table.put(loan, event);
         };

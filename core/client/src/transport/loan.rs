@@ -32,12 +32,12 @@ pub(crate) enum LoopReader {
     /// The loop waits for these descriptors, and this crate reads.
     Waits(Arc<LoopPipes>),
     /// The loop reads, from a descriptor of its own. It is told of each loan, by its number.
-    Reads(Arc<dyn Fn(u64, LoanNews) + Send + Sync>),
+    Reads(Arc<dyn Fn(u64, LoanEvent) + Send + Sync>),
 }
 
-/// News of a loan, for a loop that reads.
+/// An event of a loan, for a loop that reads.
 #[derive(Debug)]
-pub(crate) enum LoanNews {
+pub(crate) enum LoanEvent {
     /// It begins with this descriptor.
     Begun(OwnedFd),
     /// It is to be returned.
@@ -179,7 +179,7 @@ impl LentOutput {
         let Some(LoanParts { output, .. }) = &self.parts else { return Ok(()) };
         match reader {
             LoopReader::Waits(pipes) => pipes.add(output)?,
-            LoopReader::Reads(tell) => tell(self.number, LoanNews::Begun(output.try_clone()?)),
+            LoopReader::Reads(tell) => tell(self.number, LoanEvent::Begun(output.try_clone()?)),
         }
         self.reader = Some(reader.clone());
         Ok(())
@@ -190,7 +190,7 @@ impl LentOutput {
         if let Some(LoopReader::Reads(tell)) = &self.reader
             && !std::mem::replace(&mut self.is_recalled, true)
         {
-            tell(self.number, LoanNews::Recalled);
+            tell(self.number, LoanEvent::Recalled);
         }
     }
 

@@ -20,7 +20,7 @@ use child::ChildProgram;
 pub use guard::guard_children;
 use http::Http;
 pub use loan::LoopPipes;
-pub(super) use loan::{LentOutput, LoanNews, LoopReader};
+pub(super) use loan::{LentOutput, LoanEvent, LoopReader};
 use mcp_resources_engine::client::{NotCarried, Outgoing};
 use pipe::ClientPipe;
 use tokio::sync::mpsc::Sender;
