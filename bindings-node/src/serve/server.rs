@@ -365,7 +365,7 @@ impl Edit {
             lister: lister.map(|lister| lister.callee.clone()),
             access: access.map(|access| access.callee.clone()),
         };
-        Ok(Self(RegistryChange::AddTemplate(template, Arc::new(functions))))
+        Ok(Self(RegistryChange::AddTemplate(Box::new(template), Arc::new(functions))))
     }
 
     /// Removes a template.

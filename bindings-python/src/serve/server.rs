@@ -395,7 +395,7 @@ impl Edit {
         let mut template = template(uri_template, fields)?;
         template.details.access = access.is_some();
         let functions = Arc::new(Functions { reader, completers, lister, access });
-        Ok(Self(RegistryChange::AddTemplate(template, functions)))
+        Ok(Self(RegistryChange::AddTemplate(Box::new(template), functions)))
     }
 
     #[staticmethod]

@@ -29,8 +29,10 @@ fn resource(number: usize) -> Edit {
 
 fn catalog(size: usize) -> Catalog {
     let template = Template::new("db://{table}/{id}");
-    let edits =
-        (0..size).map(resource).chain([Edit::AddTemplate { template, handler: 1, mount: None }]).collect();
+    let edits = (0..size)
+        .map(resource)
+        .chain([Edit::AddTemplate { template: Box::new(template), handler: 1, mount: None }])
+        .collect();
     let catalog = Catalog::new(&Limits::default()).apply(edits).map(|(catalog, _)| catalog);
     catalog.unwrap_or_else(|error| unreachable!("{error}"))
 }
@@ -58,7 +60,11 @@ fn templates(criterion: &mut Criterion) {
                 let mut catalog = Catalog::new(&Limits::default());
                 for number in 0..size {
                     let template = Template::new(format!("svc{number}://{{tenant}}/users/{{id}}"));
-                    let added = catalog.apply(vec![Edit::AddTemplate { template, handler: 1, mount: None }]);
+                    let added = catalog.apply(vec![Edit::AddTemplate {
+                        template: Box::new(template),
+                        handler: 1,
+                        mount: None,
+                    }]);
                     catalog = added.map_or_else(|error| unreachable!("{error}"), |(catalog, _)| catalog);
                 }
                 matches!(black_box(catalog.route("svc77://acme/users/1")), CatalogRoute::Template(..))

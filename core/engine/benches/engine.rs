@@ -25,12 +25,12 @@ fn connection(items: usize, owned: bool) -> Connection {
             resource: Resource::new("bench://const"),
             source: ItemSource::Text("x".repeat(96).into()),
         },
-        Edit::AddTemplate { template: Template::new("bench://item/{id}"), handler, mount: None },
+        Edit::AddTemplate { template: Box::new(Template::new("bench://item/{id}")), handler, mount: None },
     ];
     if owned {
         let mut template = Template::new("bench://owned/{id}");
         template.details.access = true;
-        edits.push(Edit::AddTemplate { template, handler, mount: None });
+        edits.push(Edit::AddTemplate { template: Box::new(template), handler, mount: None });
     }
     edits.extend((0..items).map(|n| Edit::AddResource {
         resource: Resource::new(format!("bench://r/{n}")).mime_type("text/plain"),

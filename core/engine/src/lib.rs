@@ -21,7 +21,7 @@
 //! let info = ServerInfo { name: "notes".into(), version: "1".into(), ..ServerInfo::default() };
 //! let engine = Engine::new(info, EngineOptions::default())?;
 //! let template = Template::new("notes://{day}");
-//! let edit = Edit::AddTemplate { template, handler: engine.new_handler(), mount: None };
+//! let edit = Edit::AddTemplate { template: Box::new(template), handler: engine.new_handler(), mount: None };
 //! engine.publish(vec![edit], Now::default())?;
 //!
 //! let (mut connection, principal, mut out) = (engine.connect(ConnectionKind::Stdio), Principal::local(), Vec::new());

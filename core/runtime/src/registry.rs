@@ -66,7 +66,7 @@ pub enum RegistryChange<H> {
     /// Removes the resource with this URI, in any spelling. Does nothing if there is none.
     RemoveResource(String),
     /// Adds a template.
-    AddTemplate(Template, Arc<H>),
+    AddTemplate(Box<Template>, Arc<H>),
     /// Removes the template with exactly this text. Does nothing if there is none.
     RemoveTemplate(String),
     /// Adds a tool.
@@ -320,7 +320,8 @@ impl<H> Registry<H> {
         let number = engine.new_handler();
         extension.handler = number;
         self.insert(&[(number, handler)]);
-        let added = engine.apply(vec![Edit::AddMethod { mount: None, extension }], self.clock.now());
+        let added = engine
+            .apply(vec![Edit::AddMethod { mount: None, extension: Box::new(extension) }], self.clock.now());
         added.map(drop).inspect_err(|_| self.release(&[number]))
     }
 
@@ -334,13 +335,14 @@ impl<H> Registry<H> {
     ) -> Result<Vec<String>, RegistrationError> {
         let engine = self.engine()?;
         let changes = changes.into_iter();
-        let mut edits = Vec::with_capacity(changes.size_hint().0);
         let mut added = Vec::with_capacity(changes.size_hint().0);
-        for change in changes {
+        // Collected, because edits are no larger than the changes of a server in Rust and then take their place.
+        let edits = changes.map(|change| {
             let (edit, handler) = prepare(&engine, change);
             added.extend(handler);
-            edits.push(edit);
-        }
+            edit
+        });
+        let edits: Vec<Edit> = edits.collect();
         self.insert(&added);
         let (unused, warnings) = match engine.apply(edits, self.clock.now()) {
             Ok(applied) => {
@@ -540,7 +542,7 @@ mod tests {
     #[test]
     fn a_template_that_is_replaced_in_its_batch_leaves_no_function_behind() {
         let registry = registry();
-        let template = || RegistryChange::AddTemplate(Template::new("a://{x}"), Arc::new("reader"));
+        let template = || RegistryChange::AddTemplate(Box::new(Template::new("a://{x}")), Arc::new("reader"));
         let remove = || RegistryChange::RemoveTemplate("a://{x}".into());
         publish(&registry, &[template(), remove(), template(), remove(), template()]).unwrap();
         assert_eq!(registry.len(), 1);
@@ -551,7 +553,8 @@ mod tests {
     #[test]
     fn what_is_refused_leaves_no_function_behind() {
         let registry = registry();
-        let template = |text: &str| RegistryChange::AddTemplate(Template::new(text), Arc::new("reader"));
+        let template =
+            |text: &str| RegistryChange::AddTemplate(Box::new(Template::new(text)), Arc::new("reader"));
         assert!(publish(&registry, &[template("a://{x}"), template("a://{")]).is_err());
         assert!(registry.is_empty());
         publish(&registry, &[template("a://{x}")]).unwrap();

@@ -111,7 +111,8 @@ def _tools(results: Results) -> Iterator[Goal]:
         yield Goal("W19", f"CPU of a tool's call, {peer} over {server}", bound, found, below=False)
     for peer, server in (("python-sdk", "ours-python"), ("ts-sdk", "ours-node"), ("rmcp", "ours-rust")):
         found = results.ratio("W19-list", peer, server)
-        yield Goal("W19", f"CPU of a list of 1,000 tools, {peer} over {server}", 50, found, below=False)
+        what = f"CPU of a list of 1,000 tools, {peer} over {server}"
+        yield Goal("W19", what, 50, found, below=False, why="list tools")
     more = results.figure("W19-import", "ours-python", "tools_ms")
     yield Goal("W19", "import of the modules for tools, beyond the package", 1, more, unit="ms")
 
@@ -242,7 +243,7 @@ def _start(results: Results) -> Iterator[Goal]:
     ours, bare = (results.row("W8", server) for server in ("ours-python", "bare-python"))
     if ours and bare:
         more = ours.more_than(bare, "rest_mib")
-        yield Goal("W8", "memory beyond a Python with asyncio", 8, more, unit="MiB")
+        yield Goal("W8", "memory beyond a Python with asyncio", 8, more, unit="MiB", why="rest ours-python")
     for era in ("W9", "W9/modern"):
         for server in ("ours-rust", "ours-python", "ours-node"):
             found = results.figure(era, server, "listener_kib")

@@ -61,7 +61,7 @@ fn read(provided: bool) -> Work {
         mounts.mount(Arc::new(Memory)).expect("a provider");
     } else {
         let handler = engine.new_handler();
-        let edit = Edit::AddTemplate { template: Template::new(TEMPLATE), handler, mount: None };
+        let edit = Edit::AddTemplate { template: Box::new(Template::new(TEMPLATE)), handler, mount: None };
         engine.publish(vec![edit], Now::default()).expect("a template");
     }
     let pipe = Arc::new(Pipe::new(&engine, clock.clone()));

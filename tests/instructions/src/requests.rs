@@ -109,14 +109,15 @@ fn options(globs: usize) -> EngineOptions {
 fn catalog(size: Size, handler: HandlerId) -> Vec<Edit> {
     let text = ItemSource::Text("x".repeat(96).into());
     let listed = |n| Resource::new(format!("bench://r/{n}")).mime_type("text/plain");
-    let template = |text: String| Edit::AddTemplate { template: Template::new(text), handler, mount: None };
+    let template =
+        |text: String| Edit::AddTemplate { template: Box::new(Template::new(text)), handler, mount: None };
     let mut edits = vec![Edit::AddResource { resource: Resource::new("bench://const"), source: text }];
     edits.push(template("bench://item/{id}".to_owned()));
     edits.extend((0..size.templates).map(|n| template(format!("bench://t{n}/{{a}}/{{b}}"))));
     if size.owned != Owned::Absent {
         let mut owned = Template::new("bench://owned/{id}");
         owned.details.access = size.owned == Owned::ByAccess;
-        edits.push(Edit::AddTemplate { template: owned, handler, mount: None });
+        edits.push(Edit::AddTemplate { template: Box::new(owned), handler, mount: None });
     }
     let resources = (0..size.resources).map(listed);
     edits.extend(

@@ -369,7 +369,11 @@ mod steps {
             let engine = Engine::new(info(), options).unwrap();
             let mut template = Template::new("row://{id}");
             template.details.access = true;
-            let edit = Edit::AddTemplate { template, handler: engine.new_handler(), mount: None };
+            let edit = Edit::AddTemplate {
+                template: Box::new(template),
+                handler: engine.new_handler(),
+                mount: None,
+            };
             engine.publish(vec![edit], Now::default()).unwrap();
             let mut connection = engine.connect(ConnectionKind::Stdio);
             connection.assume(mcp_resources_engine::version::Revision::V2025_03_26);

@@ -184,7 +184,7 @@ fn walks_meet_every_item_once() {
         options.limits.page = page;
         let engine = Engine::new(info(), options).unwrap();
         let template = |n| Edit::AddTemplate {
-            template: Template::new(format!("t{n}://{{x}}")),
+            template: Box::new(Template::new(format!("t{n}://{{x}}"))),
             handler: 0,
             mount: None,
         };
@@ -263,7 +263,12 @@ fn no_item_of_a_callback_is_listed_twice() {
     options.limits.list_ttl = 60_000;
     let engine = Engine::new(info(), options).unwrap();
     let template = Template::new("n://{id}").list(ListSource { pages: false });
-    engine.publish(vec![Edit::AddTemplate { template, handler: 0, mount: None }], Now::default()).unwrap();
+    engine
+        .publish(
+            vec![Edit::AddTemplate { template: Box::new(template), handler: 0, mount: None }],
+            Now::default(),
+        )
+        .unwrap();
     let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     let mut walk = |register: Option<&str>| {
         let mut met = Vec::new();
@@ -393,8 +398,11 @@ fn an_answer_of_the_wrong_sort_is_named() {
 fn a_completion_has_at_most_a_hundred_values() {
     let engine = engine("a secret of ours", 0);
     let handler = engine.new_handler();
-    let add =
-        Edit::AddTemplate { template: Template::new("many://{x}").completes("x"), handler, mount: None };
+    let add = Edit::AddTemplate {
+        template: Box::new(Template::new("many://{x}").completes("x")),
+        handler,
+        mount: None,
+    };
     engine.publish(vec![add], Now::default()).unwrap();
     let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     let params = json!({ "ref": { "type": "ref/resource", "uri": "many://{x}" }, "argument": { "name": "x", "value": "" } });

@@ -45,7 +45,7 @@ fn edits(engine: &Engine, has_hidden: bool) -> Vec<Edit> {
     let live = Resource::new("x://live/1").cache(kept);
     edits.push(Edit::AddResource { resource: live, source: ItemSource::Handler(handler()) });
     let open = Template::new("x://c/{n}/{part}").completes("part").list(ListSource::default());
-    edits.push(Edit::AddTemplate { template: open, handler: handler(), mount: None });
+    edits.push(Edit::AddTemplate { template: Box::new(open), handler: handler(), mount: None });
     if has_hidden {
         edits.extend(SECRETS.map(constant));
         edits.push(constant("x://q/scoped/1"));
@@ -56,9 +56,9 @@ fn edits(engine: &Engine, has_hidden: bool) -> Vec<Edit> {
         let typed = Parameter::new("n").kind(ParameterKind::Integer);
         let hidden =
             Template::new("hidden://{n}").parameter(typed).completes("n").list(ListSource::default());
-        edits.push(Edit::AddTemplate { template: hidden, handler: handler(), mount: None });
+        edits.push(Edit::AddTemplate { template: Box::new(hidden), handler: handler(), mount: None });
         let scoped = Template::new("w://{n}").scopes(["never"]).completes("n").list(ListSource::default());
-        edits.push(Edit::AddTemplate { template: scoped, handler: handler(), mount: None });
+        edits.push(Edit::AddTemplate { template: Box::new(scoped), handler: handler(), mount: None });
     }
     edits
 }

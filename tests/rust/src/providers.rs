@@ -120,7 +120,7 @@ fn source(key: &str, handler: HandlerId, mount: MountId, pages: bool) -> Edit {
 }
 
 fn template(template: Template, handler: HandlerId, mount: MountId) -> Edit {
-    Edit::AddTemplate { template, handler, mount: Some(mount) }
+    Edit::AddTemplate { template: Box::new(template), handler, mount: Some(mount) }
 }
 
 fn fallback(handler: HandlerId) -> Edit {

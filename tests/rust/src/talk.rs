@@ -121,7 +121,7 @@ pub(crate) fn engine(key: &str, resources: usize) -> Arc<Engine> {
         resource: Resource::new("live://status"),
         source: ItemSource::Handler(handler),
     });
-    edits.push(Edit::AddTemplate { template: Template::new("note://{id}"), handler, mount: None });
+    edits.push(Edit::AddTemplate { template: Box::new(Template::new("note://{id}")), handler, mount: None });
     engine.publish(edits, Now::default()).unwrap();
     engine
 }

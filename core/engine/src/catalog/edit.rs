@@ -49,8 +49,8 @@ pub enum Edit {
     },
     /// Adds a template.
     AddTemplate {
-        /// The template.
-        template: Template,
+        /// The template. Boxed, as all that is large, because lists of edits are mostly of resources.
+        template: Box<Template>,
         /// The handler that serves it.
         handler: HandlerId,
         /// The mount that it belongs to. The template's `.list` callback may also list resources of the mount's other
@@ -104,7 +104,7 @@ pub enum Edit {
     },
     /// Adds a tool.
     AddTool {
-        /// The tool. Boxed, as all that is large, because lists of edits are mostly of resources.
+        /// The tool.
         tool: Box<Tool>,
         /// The origin of its results.
         source: ToolSource,
@@ -142,7 +142,7 @@ pub enum Edit {
         /// The mount that it belongs to.
         mount: Option<MountId>,
         /// The method and its handler.
-        extension: Extension,
+        extension: Box<Extension>,
     },
     /// Removes a custom method. Does nothing if the mount has none of this name.
     RemoveMethod {
@@ -292,7 +292,7 @@ impl Draft {
                 });
             }
             Edit::AddTemplate { template, handler, mount } => {
-                return self.add_template(template, handler, mount);
+                return self.add_template(*template, handler, mount);
             }
             Edit::AddForeignTemplate { mount, uri_template, json } => {
                 return self.add_foreign(mount, uri_template, json);
@@ -303,7 +303,7 @@ impl Draft {
             Edit::AddTool { tool, source, mount } => return self.add_tool(*tool, source, mount),
             Edit::AddReadTool { tool, mount } => return self.add_read_tool(*tool, mount),
             Edit::AddPrompt { prompt, handler, mount } => return self.add_prompt(*prompt, handler, mount),
-            Edit::AddMethod { mount, extension } => return self.add_method(mount, extension),
+            Edit::AddMethod { mount, extension } => return self.add_method(mount, *extension),
             Edit::AddExtension { mount, id, settings } => return self.add_extension(mount, id, &settings),
             Edit::RemoveTool { name } => self.remove_tool(&name),
             Edit::RemovePrompt { name } => self.remove_prompt(&name),
@@ -325,19 +325,26 @@ impl Draft {
         resource.size = resource.size.or_else(|| source.size());
         let canonical = check_resource(&mut resource, &self.catalog.limits)?;
         check_access(&resource, &source)?;
-        if self.catalog.by_uri.get(&canonical).is_some() {
-            return Err(RegistrationError::DuplicateResource { uri: given.unwrap_or(resource.uri) });
+        let room = ensure_room("resources", self.catalog.in_order.len(), self.catalog.limits.resources);
+        if room.is_err() && self.catalog.by_uri.get(&canonical).is_none() {
+            return room;
         }
-        ensure_room("resources", self.catalog.in_order.len(), self.catalog.limits.resources)?;
+        let entry = Arc::new(ResourceEntry::new(resource, canonical.clone(), source));
+        // Most URIs are new: a lookup before each insertion would cost more than to put a replaced entry back.
+        if self.catalog.by_uri.insert(entry.clone()) {
+            if let Some(held) = self.catalog.in_order.get(&canonical) {
+                self.catalog.by_uri.insert(held.clone());
+            }
+            let uri = given.unwrap_or_else(|| entry.resource.uri.clone());
+            return Err(RegistrationError::DuplicateResource { uri });
+        }
         self.warn_of_web_scheme(&canonical);
         if let (Some(template), Some(given)) = (meant, given) {
             self.applied.warnings.push(format!("{given} has no variables; did you mean {template:?}?"));
         }
-        self.catalog.parents += usize::from(resource.children);
-        self.catalog.scoped += usize::from(!resource.details.scopes.is_empty());
-        self.catalog.guarded += usize::from(resource.details.access);
-        let entry = Arc::new(ResourceEntry::new(resource, canonical.clone(), source));
-        self.catalog.by_uri.insert(entry.clone());
+        self.catalog.parents += usize::from(entry.resource.children);
+        self.catalog.scoped += usize::from(!entry.resource.details.scopes.is_empty());
+        self.catalog.guarded += usize::from(entry.resource.details.access);
         self.catalog.in_order.insert(canonical, entry);
         self.applied.resources_changed = true;
         Ok(())

@@ -35,9 +35,9 @@ impl ByUri {
         self.0.get_key_value(canonical).map(|(key, ())| &key.0)
     }
 
-    /// Adds `entry`, or puts it in the place of the one with the same URI.
-    pub(super) fn insert(&mut self, entry: Arc<ResourceEntry>) {
-        self.0.insert(UriKey(entry), ());
+    /// Adds `entry`, or puts it in the place of the one with the same URI; returns whether there was one.
+    pub(super) fn insert(&mut self, entry: Arc<ResourceEntry>) -> bool {
+        self.0.insert(UriKey(entry), ()).is_some()
     }
 
     pub(super) fn remove(&mut self, canonical: &str) -> Option<Arc<ResourceEntry>> {

@@ -397,8 +397,9 @@ impl ListWalk {
             }
             ListKind::Tools => {
                 let page = CatalogPage::new(engine.limits(), self.revision.tool_fields());
-                let mut visible = |entry: &ToolEntry| engine.sees_tool(viewer, entry);
-                let mut view = |entry: &ToolEntry| engine.tool_view(viewer, entry);
+                let guard = engine.guard();
+                let mut visible = |entry: &ToolEntry| engine.sees_tool_in(catalog, &guard, viewer, entry);
+                let mut view = |entry: &ToolEntry| engine.tool_view(catalog, !all, viewer, entry);
                 catalog.list_tools(after, page, &mut visible, &mut view, &mut self.items)
             }
             ListKind::Prompts => {

@@ -255,10 +255,16 @@ mod tests {
         let engine = runtime.connection.engine().clone();
         let template = |number| Template::new(format!("x://{{a}}-k{number}-{{b}}"));
         let handler = engine.new_handler();
-        let edits =
-            (0..4_000).map(|number| Edit::AddTemplate { template: template(number), handler, mount: None });
-        let completed =
-            Edit::AddTemplate { template: Template::new("y://{a}").completes("a"), handler, mount: None };
+        let edits = (0..4_000).map(|number| Edit::AddTemplate {
+            template: Box::new(template(number)),
+            handler,
+            mount: None,
+        });
+        let completed = Edit::AddTemplate {
+            template: Box::new(Template::new("y://{a}").completes("a")),
+            handler,
+            mount: None,
+        };
         engine.publish(edits.chain([completed]).collect(), runtime.now).unwrap();
         let uri = format!("x:///{}", (0..4_000).map(|number| format!("-k{number}-")).collect::<String>());
         runtime.read(1, &uri);

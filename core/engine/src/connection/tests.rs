@@ -35,7 +35,7 @@ impl TestRuntime {
                 resource: Resource::new("test://handled"),
                 source: ItemSource::Handler(handler),
             },
-            Edit::AddTemplate { template: Template::new("test://item/{id}"), handler, mount: None },
+            Edit::AddTemplate { template: Box::new(Template::new("test://item/{id}")), handler, mount: None },
         ];
         engine.publish(edits, Now::default()).unwrap();
         Self { connection: engine.connect(ConnectionKind::Stdio), out: Vec::new(), now: Now::default() }

@@ -18,7 +18,7 @@ fn engine(policy: Option<Policy>) -> Arc<Engine> {
     let note =
         Edit::AddResource { resource: Resource::new("shop://note"), source: ItemSource::Text("ours".into()) };
     let item = Edit::AddTemplate {
-        template: Template::new("shop://item/{id}"),
+        template: Box::new(Template::new("shop://item/{id}")),
         handler: engine.new_handler(),
         mount: None,
     };

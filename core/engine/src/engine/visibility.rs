@@ -131,15 +131,28 @@ impl Engine {
 
     /// Whether `principal` may know about a tool.
     pub(crate) fn sees_tool(&self, principal: &Principal, entry: &ToolEntry) -> bool {
-        let guard = self.guard();
+        self.sees_tool_in(&self.catalog(), &self.guard(), principal, entry)
+    }
+
+    /// The same for a catalogue and a guard that are loaded already: a list asks about many tools.
+    pub(crate) fn sees_tool_in(
+        &self,
+        catalog: &Catalog,
+        guard: &Guard,
+        principal: &Principal,
+        entry: &ToolEntry,
+    ) -> bool {
         guard.permits_tool(principal, &entry.tool.name)
             && guard.missing(principal, &entry.tool.scopes).is_empty()
-            && self.reaches_tool(principal, entry)
+            && self.reaches_tool_in(catalog, principal, entry)
     }
 
     /// Whether `principal` may know about the template of a tool that has one.
     pub(crate) fn reaches_tool(&self, principal: &Principal, entry: &ToolEntry) -> bool {
-        let catalog = self.catalog();
+        self.reaches_tool_in(&self.catalog(), principal, entry)
+    }
+
+    fn reaches_tool_in(&self, catalog: &Catalog, principal: &Principal, entry: &ToolEntry) -> bool {
         match &entry.source {
             ToolSource::Template(text) => {
                 let sees = |template| self.sees_template(principal, template);
@@ -192,12 +205,18 @@ impl Engine {
         })
     }
 
-    /// The part of a tool that `principal` may know about. A page that was removed is not shown.
-    pub(crate) fn tool_view(&self, principal: &Principal, entry: &ToolEntry) -> ToolView {
-        let is_open = !self.restricts();
-        let page = entry
-            .page()
-            .is_none_or(|page| self.catalog().serves(page) && (is_open || self.sees(principal, page)));
+    /// The part of a tool of `catalog` that `principal` may know about; `restricts` is [`Engine::restricts`]. A page that was
+    /// removed is not shown.
+    pub(crate) fn tool_view(
+        &self,
+        catalog: &Catalog,
+        restricts: bool,
+        principal: &Principal,
+        entry: &ToolEntry,
+    ) -> ToolView {
+        let is_open = !restricts;
+        let page =
+            entry.page().is_none_or(|page| catalog.serves(page) && (is_open || self.sees(principal, page)));
         if page && (is_open || entry.template.is_none()) {
             return ToolView::Whole;
         }
@@ -248,7 +267,8 @@ impl Engine {
     /// Whether `principal` may know about a tool of `catalog`, or of the servers behind a mount: theirs are not known here.
     pub(super) fn sees_any_tool(&self, catalog: &Catalog, principal: &Principal) -> bool {
         catalog.named_fallback(ListKind::Tools).is_some()
-            || catalog.has_tools() && catalog.tools().any(|entry| self.sees_tool(principal, entry))
+            || catalog.has_tools()
+                && catalog.tools().any(|entry| self.sees_tool_in(catalog, &self.guard(), principal, entry))
     }
 
     /// The same for prompts.

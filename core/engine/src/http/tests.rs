@@ -19,7 +19,7 @@ pub(super) fn endpoint(limits: Limits, rules: Rules) -> Arc<Endpoint> {
     let handler = engine.new_handler();
     let edits = vec![
         Edit::AddResource { resource: Resource::new("test://one"), source: ItemSource::Text("one".into()) },
-        Edit::AddTemplate { template: Template::new("test://item/{id}"), handler, mount: None },
+        Edit::AddTemplate { template: Box::new(Template::new("test://item/{id}")), handler, mount: None },
     ];
     engine.publish(edits, Now::default()).unwrap();
     let next = AtomicU64::new(0);

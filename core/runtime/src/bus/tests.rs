@@ -47,7 +47,11 @@ fn with_policy(name: &str, secret: Option<&str>, policy: &str) -> Arc<Engine> {
     let engine = Engine::new(info, options).unwrap();
     let handler = engine.new_handler();
     let template = mcp_resources_engine::resource::Template::new("note://{id}");
-    let edit = mcp_resources_engine::catalog::Edit::AddTemplate { template, handler, mount: None };
+    let edit = mcp_resources_engine::catalog::Edit::AddTemplate {
+        template: Box::new(template),
+        handler,
+        mount: None,
+    };
     engine.publish(vec![edit], EngineClock::new().now()).unwrap();
     engine
 }

@@ -275,7 +275,7 @@ impl Mounts {
         let mount_id = mounted.state.id;
         let handler = |route| self.handler(engine, mounted, route);
         let templates = templates.into_iter().map(|(route, template)| Edit::AddTemplate {
-            template,
+            template: Box::new(template),
             handler: handler(route),
             mount: Some(mount_id),
         });
@@ -297,7 +297,7 @@ impl Mounts {
         });
         let methods = methods.into_iter().map(|(route, method)| Edit::AddMethod {
             mount: Some(mount_id),
-            extension: Extension { method, handler: handler(route), ..Extension::default() },
+            extension: Box::new(Extension { method, handler: handler(route), ..Extension::default() }),
         });
         let extensions =
             extensions.into_iter().map(|(id, settings)| Edit::AddExtension { mount: mount_id, id, settings });
@@ -306,7 +306,11 @@ impl Mounts {
         let is_first = directories && !self.routes.read().contains_key(&number);
         let directory = is_first.then(|| Edit::AddMethod {
             mount: None,
-            extension: Extension { method: READ_DIRECTORY.into(), handler: number, ..Extension::default() },
+            extension: Box::new(Extension {
+                method: READ_DIRECTORY.into(),
+                handler: number,
+                ..Extension::default()
+            }),
         });
         let listed = templates.chain(resources).chain(foreign).chain(sources);
         let named = named_fallbacks

@@ -540,7 +540,7 @@ fn interest_begins_and_ends_with_the_watchers() {
 fn the_first_mount_gets_earlier_watches() {
     let served = TestServer::new(Limits::default());
     let handler = served.engine.new_handler();
-    let add = Edit::AddTemplate { template: Template::new("one:///{id}"), handler, mount: None };
+    let add = Edit::AddTemplate { template: Box::new(Template::new("one:///{id}")), handler, mount: None };
     served.engine.publish(vec![add], Now::default()).unwrap();
     let filter = json!({ "resourceSubscriptions": ["one:///a"], "resourcesListChanged": true });
     served.ask(1, "subscriptions/listen", json!({ "notifications": filter }));

@@ -292,7 +292,7 @@ impl ServerChanges {
                 registry::RegistryChange::AddConstant(resource, source)
             }
             ServerChange::Template(template, entry) => {
-                registry::RegistryChange::AddTemplate(*template, functions(entry))
+                registry::RegistryChange::AddTemplate(template, functions(entry))
             }
             ServerChange::RemoveResource(uri) => registry::RegistryChange::RemoveResource(uri),
             ServerChange::RemoveTemplate(uri_template) => {

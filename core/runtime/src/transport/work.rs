@@ -382,7 +382,8 @@ mod tests {
     fn what_is_owned_says_what_was_borrowed() {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         let engine = Engine::new(info, EngineOptions::default()).unwrap();
-        let edit = Edit::AddTemplate { template: Template::new("note://{id}"), handler: 7, mount: None };
+        let edit =
+            Edit::AddTemplate { template: Box::new(Template::new("note://{id}")), handler: 7, mount: None };
         engine.publish(vec![edit], Now::default()).unwrap();
         let message = br#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"note://caf%C3%A9","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
         let principal = Principal::new("ada");
@@ -409,7 +410,11 @@ mod tests {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         let engine = Engine::new(info, EngineOptions::default()).unwrap();
         let listed = |text: &str| Template::new(text).list(ListSource::default());
-        let edit = |text: &str, handler| Edit::AddTemplate { template: listed(text), handler, mount: None };
+        let edit = |text: &str, handler| Edit::AddTemplate {
+            template: Box::new(listed(text)),
+            handler,
+            mount: None,
+        };
         engine.publish(vec![edit("a://{x}", 7), edit("b://{x}", 8)], Now::default()).unwrap();
         let message = br#"{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
         let principal = Principal::new("ada");

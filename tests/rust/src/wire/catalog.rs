@@ -196,7 +196,11 @@ fn added(
         if let Some(access) = entry.get("access") {
             handlers.2.insert(handler, access.clone());
         }
-        return Ok(Edit::AddTemplate { template: template(uri_template, entry), handler, mount: None });
+        return Ok(Edit::AddTemplate {
+            template: Box::new(template(uri_template, entry)),
+            handler,
+            mount: None,
+        });
     }
     let source = match (&entry["text"], &entry["blob"]) {
         (Value::String(constant), _) => ItemSource::Text(constant.as_str().into()),

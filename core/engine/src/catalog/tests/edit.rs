@@ -14,6 +14,16 @@ fn a_uri_is_registered_once() {
     assert!(empty().apply(vec![at("x:a"), at("X:a")]).is_err());
 }
 
+// the resource that holds the URI stays, in the list and behind the URI.
+#[test]
+fn a_refused_resource_leaves_the_one_that_holds_its_uri() {
+    let one = catalog([at("x:a")]);
+    let (again, _, reports) = one.apply_each(vec![at("X:a"), at("x:b")]);
+    assert!(reports[0].is_err() && reports[1].is_ok());
+    assert!(Arc::ptr_eq(one.resource("x:a").unwrap(), again.resource("x:a").unwrap()));
+    assert_eq!(uris(&again), ["x:a", "x:b"]);
+}
+
 #[test]
 fn edits_are_applied_all_or_none() {
     let before = catalog([at("x:a")]);
@@ -124,6 +134,8 @@ fn the_catalogue_has_bounds() {
     let reached = |what, limit| RegistrationError::LimitReached { what, limit };
     assert_eq!(full.apply(vec![at("x:c")]).unwrap_err(), reached("resources", 2));
     assert_eq!(full.apply(vec![matching("x:u/{id}")]).unwrap_err(), reached("templates", 1));
+    let duplicate = RegistrationError::DuplicateResource { uri: "x:a".into() };
+    assert_eq!(full.apply(vec![at("x:a")]).unwrap_err(), duplicate);
     assert!(full.apply(vec![remove("x:a"), at("x:c")]).is_ok());
 }
 
@@ -133,7 +145,10 @@ fn templates_that_are_added_one_by_one_share_one_index() {
     let mut catalog = Catalog::new(&Limits::default());
     for number in 0..300 {
         let template = Template::new(format!("t{number}://{{x}}"));
-        catalog = catalog.apply(vec![Edit::AddTemplate { template, handler: 0, mount: None }]).unwrap().0;
+        catalog = catalog
+            .apply(vec![Edit::AddTemplate { template: Box::new(template), handler: 0, mount: None }])
+            .unwrap()
+            .0;
         assert_eq!(catalog.templates.is_indexed(), number < 128, "{number}");
     }
     assert!(matches!(catalog.route("t7://a"), CatalogRoute::Template(..)));

@@ -33,7 +33,7 @@ fn remove(uri: &str) -> Edit {
 }
 
 fn template(template: Template) -> Edit {
-    Edit::AddTemplate { template, handler: 0, mount: None }
+    Edit::AddTemplate { template: Box::new(template), handler: 0, mount: None }
 }
 
 fn matching(uri_template: &str) -> Edit {

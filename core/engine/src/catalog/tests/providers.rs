@@ -16,7 +16,7 @@ fn foreign(mount: MountId, text: &str) -> Edit {
 }
 
 fn mounted(uri_template: &str, handler: HandlerId, mount: MountId) -> Edit {
-    Edit::AddTemplate { template: Template::new(uri_template), handler, mount: Some(mount) }
+    Edit::AddTemplate { template: Box::new(Template::new(uri_template)), handler, mount: Some(mount) }
 }
 
 fn fallback(handler: impl Into<Option<HandlerId>>) -> Edit {
@@ -70,7 +70,7 @@ fn a_key_names_one_source_and_only_its_mount_removes_it() {
 #[test]
 fn a_source_owns_what_its_mount_serves() {
     let plain = |text: &str, handler| Edit::AddTemplate {
-        template: Template::new(text).list(crate::resource::ListSource::default()),
+        template: Box::new(Template::new(text).list(crate::resource::ListSource::default())),
         handler,
         mount: None,
     };
@@ -285,7 +285,7 @@ fn many_edits_are_one_change() {
 fn methods_and_extensions_belong_to_one_mount() {
     let method = |mount| Edit::AddMethod {
         mount: Some(mount),
-        extension: Extension { method: "notes/list".into(), handler: 4, ..Extension::default() },
+        extension: Box::new(Extension { method: "notes/list".into(), handler: 4, ..Extension::default() }),
     };
     let extension =
         |mount| Edit::AddExtension { mount, id: "com.example/notes".into(), settings: "{\n}".into() };

@@ -48,10 +48,12 @@ impl World {
         let limits = Limits { coalesce: 0, ..Limits::default() };
         let engine = Engine::new(info, EngineOptions { limits, ..EngineOptions::default() }).unwrap();
         let handler = engine.new_handler();
-        let template = Edit::AddTemplate { template: Template::new("n://{id}"), handler, mount: None };
+        let template =
+            Edit::AddTemplate { template: Box::new(Template::new("n://{id}")), handler, mount: None };
         let directory =
             Edit::AddResource { resource: Resource::new("dir:///a"), source: ItemSource::Handler(handler) };
-        let below = Edit::AddTemplate { template: Template::new("dir:///a/{name}"), handler, mount: None };
+        let below =
+            Edit::AddTemplate { template: Box::new(Template::new("dir:///a/{name}")), handler, mount: None };
         engine.publish(vec![template, directory, below], Now::default()).unwrap();
         let mut options = MachineOptions::new("world", Access::new(allowed).unwrap());
         options.revision = revision;

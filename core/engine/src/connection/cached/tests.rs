@@ -246,7 +246,10 @@ fn removals_and_changed_lists_purge() {
     let publish = |runtime: &TestRuntime, edit| runtime.engine.publish(vec![edit], runtime.now).unwrap();
     publish(&runtime, Edit::RemoveResource { uri: "test://shared".into() });
     assert!(!kept(&mut runtime, 4), "it is another one that was removed");
-    publish(&runtime, Edit::AddTemplate { template: Template::new("test://{x}"), handler: 0, mount: None });
+    publish(
+        &runtime,
+        Edit::AddTemplate { template: Box::new(Template::new("test://{x}")), handler: 0, mount: None },
+    );
     assert!(kept(&mut runtime, 5));
     publish(&runtime, Edit::RemoveResource { uri: "test://kept".into() });
     assert!(kept(&mut runtime, 6), "now the template serves it");

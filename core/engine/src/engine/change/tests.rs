@@ -31,7 +31,12 @@ fn engine() -> (Arc<Engine>, Arc<Taken>) {
     let engine = Engine::new(info, options).unwrap();
     let handler = engine.new_handler();
     let template = Template::new("note://{id}");
-    engine.publish(vec![Edit::AddTemplate { template, handler, mount: None }], Now::default()).unwrap();
+    engine
+        .publish(
+            vec![Edit::AddTemplate { template: Box::new(template), handler, mount: None }],
+            Now::default(),
+        )
+        .unwrap();
     let sink = Arc::new(Taken::default());
     assert!(engine.share_changes(sink.clone()));
     assert!(!engine.share_changes(Arc::new(Taken::default())), "only the first sink is used");

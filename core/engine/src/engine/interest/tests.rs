@@ -52,7 +52,12 @@ fn engine() -> (Arc<Engine>, Arc<Record>) {
 fn template(engine: &Engine) -> HandlerId {
     let handler = engine.new_handler();
     let template = Template::new("x://{id}");
-    engine.publish(vec![Edit::AddTemplate { template, handler, mount: None }], Now::default()).unwrap();
+    engine
+        .publish(
+            vec![Edit::AddTemplate { template: Box::new(template), handler, mount: None }],
+            Now::default(),
+        )
+        .unwrap();
     engine.settle_interest();
     handler
 }
