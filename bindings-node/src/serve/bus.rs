@@ -26,7 +26,7 @@ pub struct SharedEvent {
     pub uri: Option<String>,
 }
 
-/// What other processes have told.
+/// Messages of other processes.
 #[napi(object)]
 pub struct HeardEvents {
     /// Each once.

@@ -72,7 +72,7 @@ pub struct OutputFields {
     pub is_last: bool,
 }
 
-/// What becomes of a message of the SDK's server.
+/// The way of a message of the SDK's server.
 #[napi(object, object_from_js = false)]
 pub struct SentFields {
     /// Whether it is for this server, and not to be sent.
@@ -270,7 +270,7 @@ impl EmbeddedTransport {
     }
 }
 
-/// What a request needs besides its message.
+/// The data of a request besides its message.
 struct CallOrigin<'v> {
     sender: Arc<Principal>,
     version: &'v str,

@@ -34,7 +34,7 @@ pub(crate) struct Owner {
 pub struct Wakeup {
     reader: PipeReader,
     waker: Arc<LoopWaker>,
-    /// What the loop watches instead of the pipe, which is one of them.
+    /// The descriptors that the loop watches instead of the pipe, which is one of them.
     pipes: OnceLock<Arc<LoopPipes>>,
 }
 

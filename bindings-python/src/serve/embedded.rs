@@ -83,7 +83,7 @@ enum TheirParts<'py> {
     Result(Bound<'py, PyAny>),
 }
 
-/// What to do next: a word, and what it needs.
+/// The next step: a word, and what it needs.
 type StepParts<'py> = (&'static str, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 /// A notification: its method and its params.
 type NoticeParts<'py> = (String, Bound<'py, PyAny>);
@@ -114,7 +114,7 @@ impl Embedding {
         self.core.concerns(method, is_request)
     }
 
-    /// Who answers a message: `theirs`, `ours`, `both`, or `told` if the SDK does and this server must know.
+    /// The server that answers a message: `theirs`, `ours`, `both`, or `told` if the SDK does and this server must know.
     fn sort(
         &self,
         method: &str,
@@ -280,7 +280,7 @@ impl EmbeddedSession {
         self.turn(py, outcome)
     }
 
-    /// What to do next for a request; `None` if there is nothing now.
+    /// The next step of a request; `None` if there is nothing to do now.
     fn next<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Option<StepParts<'py>>> {
         let Some(step) = self.client.next_step(number) else { return Ok(None) };
         let none = || py.None().into_bound(py);

@@ -34,8 +34,8 @@ pub enum Target {
     Stream(StreamConnector),
 }
 
-/// What a client shows an authorization server for a token of its own: the grant `client_credentials` of OAuth 2.0
-/// (RFC 6749, section 4.4).
+/// The credentials that a client shows an authorization server for a token of its own: the grant `client_credentials` of OAuth
+/// 2.0 (RFC 6749, section 4.4).
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientCredentials {
     /// The token endpoint.

@@ -29,7 +29,7 @@ const TLS_KEYS: [&str; 2] = ["cert", "key"];
 /// Addresses of a proxy.
 const FROM: &str = "[\"10.0.0.0/8\", unix]";
 
-/// How clients prove who they are, as it was written.
+/// The way in which clients prove who they are, as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AuthSection {
     proof: Proof,

@@ -9,7 +9,7 @@ use mcp_resources_runtime::transport::AuditFile;
 use serde_json::Value;
 use std::path::Path;
 
-/// What `guard` says, checked and opened.
+/// The section `guard`, checked and opened.
 #[derive(Debug, Default)]
 pub struct OpenedGuard {
     /// The rules.

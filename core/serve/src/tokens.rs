@@ -27,7 +27,7 @@ pub struct TokenEntry {
     pub name: String,
     /// The SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// What the token allows.
+    /// The rights of the token.
     pub scopes: Vec<String>,
     /// The groups of the principal, which are scopes too.
     pub groups: Vec<String>,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
-/// A connection, and the time that it is told.
+/// A connection, and its time.
 pub(crate) struct Talk {
     pub(crate) connection: Connection,
     pub(crate) now: Now,

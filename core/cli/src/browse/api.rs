@@ -1,4 +1,4 @@
-//! What the page asks for. Each question is a JSON object, and so is each answer.
+//! The requests of the page. Each is a JSON object, and so is each answer.
 //!
 //! Law: every call goes through the client, which checks the allow-list of its server first.
 

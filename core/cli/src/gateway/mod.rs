@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Gateway) -> Outcome {
     ended
 }
 
-/// What the arguments and the file ask for.
+/// The options of the arguments and of the file.
 struct GatewayPlan {
     worlds: Vec<WorldConfig>,
     guard: GatewayGuard,

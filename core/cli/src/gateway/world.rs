@@ -1,4 +1,4 @@
-//! What one agent has: its servers, and the server that shows them.
+//! The servers of one agent, and the server that shows them.
 
 use crate::error::Failed;
 use crate::output;
@@ -25,7 +25,7 @@ const BEYOND: Millis = 15_000;
 /// The time-out of servers without one of their own.
 const TIMEOUT: Millis = 30_000;
 
-/// How often it is checked whether a provider is still mounted.
+/// Interval at which it is checked whether a provider is still mounted.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// An agent and its servers, as configured.

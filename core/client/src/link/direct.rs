@@ -232,7 +232,7 @@ impl LinkTask {
         }
     }
 
-    /// What is left of a loan goes back to the pump.
+    /// Ends the loan: what is left of it goes back to the pump.
     pub(super) fn drop_loan(&mut self) {
         self.loan = Loan::default();
         *locked(&self.inbox) = LoopInbox::default();

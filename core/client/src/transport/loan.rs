@@ -31,7 +31,7 @@ pub struct LoopPipes(OwnedFd);
 pub(crate) enum LoopReader {
     /// The loop waits for these descriptors, and this crate reads.
     Waits(Arc<LoopPipes>),
-    /// The loop reads, from a descriptor of its own. It is told of each loan, by its number.
+    /// The loop reads, from a descriptor of its own. The function is called for each loan, with its number.
     Reads(Arc<dyn Fn(u64, LoanEvent) + Send + Sync>),
 }
 

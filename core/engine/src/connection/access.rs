@@ -111,7 +111,7 @@ pub(super) struct SettledNotices {
     ended: Vec<Arc<str>>,
 }
 
-/// What a connection knows about the access of its principals.
+/// The known access of the principals of a connection.
 #[derive(Debug, Default)]
 pub(super) struct AccessState {
     /// The answers that the current request has got.

@@ -1,4 +1,4 @@
-//! Who may use a resource, where its handler decides: the answers that are known, and the questions without an answer.
+//! Access to a resource whose handler decides about it: the answers that are known, and the questions without an answer.
 //!
 //! ```text
 //!   AccessView::sees ──known──▶ yes or no

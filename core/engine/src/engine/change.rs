@@ -32,7 +32,7 @@ pub enum SharedChange {
     },
     /// Lists have changed.
     Lists {
-        /// Which of them.
+        /// Their kinds.
         kinds: ListKinds,
         /// As in [`SharedChange::Updated`].
         principal: Option<Box<str>>,
@@ -67,7 +67,7 @@ pub trait ChangeSink: Send + Sync {
     /// not call the engine.
     fn changed(&self, change: SharedChange);
 
-    /// What it has counted, for metrics.
+    /// Its counts, for metrics.
     fn counts(&self) -> BusCounts;
 }
 
@@ -78,7 +78,7 @@ pub struct BusCounts {
     pub sent: u64,
     /// Changes of other processes that were applied.
     pub received: u64,
-    /// How often changes may have been lost, so that everything was announced as changed.
+    /// The number of times that changes may have been lost, so that everything was announced as changed.
     pub lost: u64,
     /// Entries that were ignored: they do not open with the server's keys, or were received before.
     pub ignored: u64,

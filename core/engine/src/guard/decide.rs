@@ -210,7 +210,7 @@ impl Guard {
         self.judged(&who, subjects)
     }
 
-    /// What the policy knows of a principal.
+    /// The rules of the policy for a principal.
     fn viewer<'p>(&self, principal: &'p Principal) -> Viewer<'_, 'p> {
         let own = self.principals.get(principal.id());
         let rules = |policy: &Arc<PersonalPolicy>| policy.rules(principal, own.map(|own| &own.personal));
@@ -384,7 +384,7 @@ struct Viewer<'g, 'p> {
     principal: &'p Principal,
     own: Option<&'g Narrowed>,
     personal: Option<Arc<PersonalRules>>,
-    /// What its verifier grants.
+    /// The rights that its verifier grants.
     granted: Option<&'p GuardRules>,
 }
 

@@ -115,7 +115,7 @@ pub struct Limiter {
     concurrency: Option<u32>,
     named: Buckets<Arc<str>>,
     anonymous: Buckets<Network>,
-    /// Where other processes hear of accepted requests.
+    /// The bus on which other processes hear of accepted requests.
     shared: Option<Arc<SharedRates>>,
 }
 

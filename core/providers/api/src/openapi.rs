@@ -41,7 +41,7 @@ pub(super) struct OpenApiEndpoint {
     pub(super) facts: EndpointFacts,
 }
 
-/// What is known of an endpoint apart from its URL.
+/// The description of an endpoint, apart from its URL.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EndpointFacts {
     pub(super) title: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) struct EndpointFacts {
     pub(super) parameters: Vec<ParameterFacts>,
 }
 
-/// What is known of a parameter.
+/// The description of a parameter.
 #[derive(Clone, Debug)]
 pub(crate) struct ParameterFacts {
     /// The name of the variable.
@@ -69,7 +69,7 @@ pub(crate) enum ParameterForm {
     Flag,
 }
 
-/// Where a document comes from, and the part of it that is served.
+/// The place of a document, and the part of it that is served.
 #[derive(Debug)]
 pub(super) struct OpenApiChoice<'c> {
     /// The URL of a document that was fetched.

@@ -29,11 +29,11 @@ pub struct UrlVariable {
     pub name: String,
     /// The name in the query of the URL.
     pub key: String,
-    /// Where its value stands.
+    /// The place of its value.
     pub place: VariablePlace,
 }
 
-/// Where the value of a variable stands.
+/// The place of the value of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariablePlace {
     /// One segment of the path, or a part of one.
@@ -50,7 +50,7 @@ enum UrlPart {
     Expression(UrlOperator, Vec<VariableUse>),
 }
 
-/// What stands between the braces, without its variables.
+/// The text between the braces, without its variables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum UrlOperator {
     /// `{a}`, and `{+a}`.

@@ -79,7 +79,7 @@ struct PackStamp {
     data: PartStamp,
 }
 
-/// Where an object is in a pack.
+/// The place of an object in a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct PackPosition {
     /// The number of the pack.

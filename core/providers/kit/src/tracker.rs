@@ -163,7 +163,7 @@ enum Known<D> {
     New(FirstKnown<D>),
     Compared {
         digest: D,
-        /// What was read, if it may be outdated.
+        /// The digest of a read, if it may be outdated.
         read: Option<D>,
     },
 }

@@ -1,4 +1,4 @@
-//! What is counted of the servers, as text for Prometheus.
+//! The counts of the servers, as text for Prometheus.
 
 use crate::server::UpstreamServer;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! How long the answers of a server took, counted as Prometheus has it.
+//! The durations of the answers of a server, counted as Prometheus has it.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The upper bounds of the counted latencies, in microseconds.
 const BOUNDS: [u64; 8] = [1_000, 5_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000, 60_000_000];
-/// How long answers took.
+/// The durations of answers.
 #[derive(Debug, Default)]
 pub(crate) struct LatencyCounts {
     counts: [AtomicU64; BOUNDS.len() + 1],

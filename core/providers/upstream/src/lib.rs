@@ -174,7 +174,7 @@ impl Upstreams {
     }
 }
 
-/// What an entry permits: URIs, and the names of tools; `None` for all of them.
+/// The things that an entry permits: URIs, and the names of tools; `None` for all of them.
 ///
 /// # Errors
 /// A glob is none.

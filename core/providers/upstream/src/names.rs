@@ -62,7 +62,7 @@ pub(crate) struct NamingServer<'a> {
     pub(crate) name: &'a str,
     /// Its prefix in the configuration.
     pub(crate) prefix: Option<&'a str>,
-    /// What it has; `None` if that is not known now.
+    /// Its table; `None` if that is not known now.
     pub(crate) table: Option<&'a Arc<NamedTable>>,
     /// Whether the agent has a tool.
     pub(crate) permits: &'a dyn Fn(&str) -> bool,

@@ -1,4 +1,4 @@
-//! Which server of an agent has a URI, as far as lists and reads have shown.
+//! The servers that have the URIs of an agent, as far as lists and reads have shown.
 
 use crate::recent::RecentTable;
 use mcp_resources_template::uri::{MAX_URI, normalize};

@@ -30,7 +30,7 @@ const TOOLS: Route = Route(2);
 const PROMPTS: Route = Route(3);
 const ANY: Route = Route(4);
 
-/// How often a request asks whether anybody still waits for it.
+/// Interval at which a request checks whether a client still waits for it.
 const LOOK: Duration = Duration::from_millis(50);
 /// Most bytes of one server's instructions, and of all.
 const LONGEST_INSTRUCTIONS: usize = 4 << 10;
@@ -56,7 +56,7 @@ struct ViewListener {
 
 type IntroducedFn = Box<dyn Fn() + Send + Sync>;
 
-/// What clients watch, and where.
+/// The URIs that clients watch, and their servers.
 #[derive(Debug, Default)]
 struct WatchedUris {
     /// By canonical URI here: the server and the canonical URI there, once it is known which that is.

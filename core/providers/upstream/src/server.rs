@@ -118,7 +118,7 @@ pub(crate) enum UpstreamError {
 pub(crate) type PageResult = Result<Arc<ForeignPage>, UpstreamError>;
 type TableResult = Result<Arc<NamedTable>, UpstreamError>;
 
-/// What a server has of one kind.
+/// The entries of one kind that a server has.
 struct TableSlot {
     list: ListKind,
     flight: Arc<SharedWork<TableResult>>,
@@ -539,7 +539,7 @@ impl UpstreamServer {
         }
     }
 
-    /// What the server has of a kind: templates, tools or prompts. `None` if it is not known at `deadline`, as with
+    /// The entries of a kind that the server has: templates, tools or prompts. `None` if it is not known at `deadline`, as with
     /// [`UpstreamServer::first_page`].
     pub(crate) async fn table(self: &Arc<Self>, list: ListKind, deadline: Instant) -> Option<TableResult> {
         let slot = self.tables.iter().find(|slot| slot.list == list)?;

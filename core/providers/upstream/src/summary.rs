@@ -1,4 +1,4 @@
-//! What an agent has of each server, for people.
+//! A summary of an agent's servers, for people.
 
 use crate::view::UpstreamView;
 use crate::wire::{ForeignItem, ForeignPage};
@@ -7,7 +7,7 @@ use mcp_resources_engine::version::Revision;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What an agent has of one server, for people.
+/// A summary of one server of an agent, for people.
 #[derive(Clone, Debug)]
 pub struct UpstreamSummary {
     /// The name of the server.

@@ -1,4 +1,4 @@
-//! What a server has of one kind, whole: its templates, its tools or its prompts.
+//! All entries of one kind that a server has: its templates, its tools or its prompts.
 
 use crate::wire::ForeignItem;
 use mcp_resources_template::{Lookup, UriTemplate};

@@ -77,7 +77,7 @@ pub(crate) struct UriTarget {
     pub(crate) uri: String,
 }
 
-/// What a server answers to a read.
+/// The answer of a server to a read.
 #[derive(Debug)]
 pub(crate) enum ForeignRead {
     Contents(ReadResult<'static>),
@@ -323,7 +323,7 @@ impl UpstreamView {
         }
     }
 
-    /// What one server answers, and a digest of it.
+    /// The answer of one server, and a digest of it.
     async fn read_with(
         &self,
         target: &UriTarget,
@@ -430,7 +430,7 @@ impl UpstreamView {
         Ok(page)
     }
 
-    /// What the servers have, as far as it is known at `deadline`.
+    /// The entries of the servers, as far as they are known at `deadline`.
     pub(crate) async fn tables(&self, list: ListKind, deadline: Instant) -> Vec<Option<Arc<NamedTable>>> {
         let asked = self.servers.iter().map(|own| {
             let server = own.server.clone();

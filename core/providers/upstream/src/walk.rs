@@ -21,7 +21,7 @@ pub(crate) struct WalkCursor {
     pages: u64,
     /// A digest of an earlier cursor. Each time the number of pages doubles, it is the current one.
     mark: u64,
-    /// How often the page at this position was late.
+    /// The number of times that the page at this position was late.
     late: u64,
 }
 

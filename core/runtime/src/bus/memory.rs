@@ -36,7 +36,7 @@ struct MemoryLog {
     first_use: Option<Instant>,
 }
 
-/// What a test does to a log.
+/// The faults that a test makes in a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryFaults {
     /// Whether it cannot be reached.

@@ -36,7 +36,7 @@ pub const IDLE: Duration = Duration::from_secs(5);
 /// Maximum size of a message in bytes.
 pub const MESSAGE_BYTES: usize = 64 * 1024;
 
-/// What a function of a bus returns.
+/// The future that a function of a bus returns.
 pub type BusFuture<'b, T> = Pin<Box<dyn Future<Output = Result<T, BusError>> + Send + 'b>>;
 
 /// A log that all processes of a server append to and follow. Its functions are called on a thread of the server, inside a

@@ -20,7 +20,7 @@ struct LastMessage {
     at: u64,
 }
 
-/// What the number of a message says.
+/// The meaning of the number of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageArrival {
     /// The next one.

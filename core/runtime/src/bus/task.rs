@@ -52,7 +52,7 @@ impl ChangeReceiver for Engine {
     }
 }
 
-/// What both loops use.
+/// The state that both loops use.
 pub(super) struct BusTask {
     pub(super) bus: Arc<dyn Bus>,
     pub(super) receiver: Weak<dyn ChangeReceiver>,

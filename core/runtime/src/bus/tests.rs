@@ -14,7 +14,7 @@ use std::time::Instant;
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const SECRET: &str = "a secret of sixteen";
-/// How long a test waits for what must happen.
+/// Maximum time that a test waits for what must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A process of the server: an engine, its bus, and a client that watches everything.
@@ -23,7 +23,7 @@ struct Process {
     clock: Arc<EngineClock>,
     bus: Option<BusThread>,
     client: Connection,
-    /// What the client was notified of and not asked for since.
+    /// The URIs that the client was notified of and has not read since.
     told: BTreeSet<String>,
     lines: Arc<Mutex<Vec<String>>>,
 }

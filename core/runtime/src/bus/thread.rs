@@ -29,7 +29,7 @@ pub struct BusThread {
     running: Mutex<Option<RunningBus>>,
 }
 
-/// What a thread is made of, in this process and in one that is forked from it.
+/// The parts of a thread, in this process and in one that is forked from it.
 struct BusParts {
     bus: Arc<dyn Bus>,
     receiver: Weak<dyn ChangeReceiver>,

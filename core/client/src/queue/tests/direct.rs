@@ -26,7 +26,7 @@ struct Loop {
     queue: ClientQueue,
     /// The descriptors that it waits for, unless it reads by itself.
     pipes: Option<Arc<LoopPipes>>,
-    /// What it reads by itself.
+    /// The loan that it reads by itself.
     lent: Option<(u64, File)>,
     wake: PipeReader,
     notified: Receiver<()>,

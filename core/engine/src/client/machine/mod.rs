@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use watches::Watches;
 
-/// What a client says of itself, in `clientInfo`.
+/// The client's description of itself, in `clientInfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientImplementation {
     /// The name of the program.

@@ -144,7 +144,7 @@ pub(super) async fn socket(
 /// For the driver: TLS that has begun already, because the driver must not see the bytes before it.
 pub(super) struct BegunTls {
     is_encrypted: bool,
-    /// What binds the login to the certificate of the connection.
+    /// The data that bind the login to the certificate of the connection.
     end_point: Option<Vec<u8>>,
 }
 
