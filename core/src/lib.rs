@@ -138,6 +138,7 @@ mod guides {
     #[doc = include_str!("../../docs/db.md")]
     mod db {}
     #[cfg(feature = "docs")]
+    #[expect(rustdoc::invalid_codeblock_attributes, reason = "the name of a file after the language")]
     #[doc = include_str!("../../docs/docs.md")]
     mod docs {}
     #[cfg(feature = "files")]
