@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -401,6 +402,11 @@ def served_at(process: "subprocess.Popen[str]") -> str:
     raise AssertionError("it ended")
 
 
+def children(process: "subprocess.Popen[str]") -> list[str]:
+    """The ids of the processes that its first thread has started."""
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
 @dataclass(frozen=True)
 class Image:
     """What the example's Dockerfile says of its last stage."""
@@ -456,7 +462,7 @@ async def test_the_image_serves_the_team(tmp_path: Path, team: Path, program: Pa
     with subprocess.Popen([*alone, *changed], env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:
             url = served_at(process).replace("0.0.0.0", "127.0.0.1")
-            (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            (child,) = children(process)
             owners = re.search(r"^Uid:\s+(.*)$", Path(f"/proc/{child}/status").read_text(), re.MULTILINE)
             assert owners is not None
             assert set(owners[1].split()) == {image.user}
@@ -464,6 +470,9 @@ async def test_the_image_serves_the_team(tmp_path: Path, team: Path, program: Pa
                 async with official(url, {"Authorization": f"Bearer {secret}"}, team / "server.pem") as client:
                     await check_world(name, client)
         finally:
+            # Its signal at the end of `unshare` was cleared when it became another user.
+            for child in children(process):
+                os.kill(int(child), signal.SIGKILL)
             process.kill()
 
 
