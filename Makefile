@@ -177,6 +177,7 @@ check-node: setup
 	$(call step,The page of browse: types and whether dist is what the sources make)
 	@cd core/cli/web && $(NPM) run --silent check
 
+# A test of theirs may take two hours, which an hour of load needs, instead of a quarter of one.
 soak: ## long forms of the tests: thousands of listeners, kills, swapped files, and random input beside the reference tools
 	$(call step,Many listeners and busy connections)
 	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=10000 cargo test -p mcp-resources-tests many_listeners -- --nocapture
@@ -187,21 +188,21 @@ soak: ## long forms of the tests: thousands of listeners, kills, swapped files, 
 	@cargo build --quiet -p mcp-resources-tests --bin put-results --bin search-index
 	@MCP_RESOURCES_KILLS=200 cargo test -p mcp-resources-tests --lib kills
 	$(call step,Three processes on a bus with 400 clients and 40 kills on each bus)
-	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_BUS=long $(BIN)/python -m pytest -q tests/python/test_bus.py \
+	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_BUS=long $(BIN)/python -m pytest -q --timeout 7200 tests/python/test_bus.py \
 		tests/python/test_bus_kills.py
 	$(call step,2000 random tables against sqlite3 and 3000 redirects against curl)
-	@MCP_RESOURCES_TABLES=2000 MCP_RESOURCES_REDIRECTS=3000 $(BIN)/python -m pytest -q tests/python/test_db_kinds.py \
+	@MCP_RESOURCES_TABLES=2000 MCP_RESOURCES_REDIRECTS=3000 $(BIN)/python -m pytest -q --timeout 7200 tests/python/test_db_kinds.py \
 		tests/python/test_api_answers.py
 	$(call step,1000000 reads while files and links and parents are swapped)
 	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-provider-files --lib swap
 	$(call step,100000 random configuration files of each kind beside the usual readers)
-	@MCP_RESOURCES_DOCUMENTS=100000 $(BIN)/python -m pytest -q tests/python/test_config_readers.py
+	@MCP_RESOURCES_DOCUMENTS=100000 $(BIN)/python -m pytest -q --timeout 7200 tests/python/test_config_readers.py
 	$(call step,A gateway beside servers that are killed and hang and lie and flood)
-	@MCP_RESOURCES_UPSTREAMS=500 $(BIN)/python -m pytest -q tests/python/test_gateway_soak.py
+	@MCP_RESOURCES_UPSTREAMS=500 $(BIN)/python -m pytest -q --timeout 7200 tests/python/test_gateway_soak.py
 	$(call step,A day in fast motion: clients come and read and watch and go for an hour)
-	@MCP_RESOURCES_DAY=3600 $(BIN)/python -m pytest -q -s tests/python/test_day.py
+	@MCP_RESOURCES_DAY=3600 $(BIN)/python -m pytest -q --timeout 7200 -s tests/python/test_day.py
 	$(call step,Random spellings of typed values)
-	@MCP_RESOURCES_SPELLINGS=20000 $(BIN)/python -m pytest -q tests/python/test_spellings.py
+	@MCP_RESOURCES_SPELLINGS=20000 $(BIN)/python -m pytest -q --timeout 7200 tests/python/test_spellings.py
 	@MCP_RESOURCES_SPELLINGS=20000 tests/node/run tests/node/spellings.test.mjs
 	$(call step,20000 random files of ignore rules beside git)
 	@MCP_RESOURCES_RULES=20000 cargo test -p mcp-resources-provider-files --lib gitignore
